@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+set(EXACT_TOPK_JUDGING_SOURCES)
