@@ -9,6 +9,9 @@ find_package(nlohmann_json REQUIRED)
 find_package(Boost REQUIRED COMPONENTS context)
 set(MPI_CXX_SKIP_MPICXX ON)
 find_package(MPI REQUIRED COMPONENTS CXX)
+if(EXACT_TOPK_SANITIZER STREQUAL "address")
+  target_sources(MPI::MPI_CXX INTERFACE ${PROJECT_SOURCE_DIR}/cmake/mpi_asan_options.cpp)
+endif()
 
 # Random123 is headers alone and ships no package file.
 find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)

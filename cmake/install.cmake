@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+# What lies outside the rooms in an installed tree. Each room installs its own programs and libraries.
+#   include/exact_topk/candidate.h      the C ABI; found by find_package(exact_topk) or pkg-config
+#   share/exact_topk/cases/*.suite      suites
+#   share/doc/exact_topk                README and licence
+include(CMakePackageConfigHelpers)
+
+# The package is one header, so it is the same on every architecture and lies under share.
+set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/exact_topk)
+set(pkgconfig_dir ${CMAKE_INSTALL_DATADIR}/pkgconfig)
+
+add_library(exact_topk_candidate_header INTERFACE)
+set_target_properties(exact_topk_candidate_header PROPERTIES EXPORT_NAME candidate)
+target_include_directories(exact_topk_candidate_header INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+install(TARGETS exact_topk_candidate_header EXPORT exact_topkTargets)
+install(EXPORT exact_topkTargets NAMESPACE exact_topk:: DESTINATION ${package_dir})
+
+configure_package_config_file(cmake/exact_topkConfig.cmake.in ${PROJECT_BINARY_DIR}/exact_topkConfig.cmake
+                              INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/exact_topkConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+install(FILES ${PROJECT_BINARY_DIR}/exact_topkConfig.cmake ${PROJECT_BINARY_DIR}/exact_topkConfigVersion.cmake
+        DESTINATION ${package_dir})
+
+# The prefix is found from the .pc file itself, so that an installed tree may move.
+file(RELATIVE_PATH prefix_from_pkgconfig ${CMAKE_INSTALL_PREFIX}/${pkgconfig_dir} ${CMAKE_INSTALL_PREFIX})
+configure_file(cmake/exact_topk.pc.in ${PROJECT_BINARY_DIR}/exact_topk.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/exact_topk.pc DESTINATION ${pkgconfig_dir})
+
+install(FILES kernels/candidate.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/exact_topk)
+install(DIRECTORY cases/ DESTINATION ${CMAKE_INSTALL_DATADIR}/exact_topk/cases FILES_MATCHING PATTERN "*.suite")
+install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/exact_topk)
