@@ -29,20 +29,18 @@ namespace exact_topk::dumps {
 
 // How the leaves of one kind fared.
 struct KindCounts {
-  std::int64_t equal = 0;      // same digest
-  std::int64_t differing = 0;  // another digest
-  std::int64_t only_in_a = 0;  // no partner, though B's group of the case had
-                               // that rank or B lacks the case
-  std::int64_t only_in_b = 0;  // likewise
-  std::int64_t not_compared = 0;  // of ranks in group that only one tree has
+  std::int64_t equal = 0;         // same digest
+  std::int64_t differing = 0;     // another digest
+  std::int64_t only_in_a = 0;     // no partner, though B should have it
+  std::int64_t only_in_b = 0;     // no partner, though A should have it
+  std::int64_t not_compared = 0;  // of ranks in group that one tree lacks
 };
 
 // A pair that differs, or a leaf without a partner.
 struct Difference {
-  const TreeLeaf* a =
-      nullptr;  // null where the leaf is only in B; points into tree A
-  const TreeLeaf* b =
-      nullptr;  // null where the leaf is only in A; points into tree B
+  const TreeLeaf* a = nullptr;  // in tree A; null where only B has the leaf
+  const TreeLeaf* b = nullptr;  // in tree B; null where only A has the leaf
+  bool scores_equal = true;     // a list's row: its scores are equal or absent
 
   const TreeLeaf& leaf() const { return a != nullptr ? *a : *b; }
   bool one_sided() const { return a == nullptr || b == nullptr; }
@@ -50,8 +48,7 @@ struct Difference {
 
 struct Comparison {
   std::map<LeafKind, KindCounts> kinds;  // every kind has an entry
-  std::vector<Difference>
-      differences;  // in execution order, one-sided leaves included
+  std::vector<Difference> differences;   // all, in execution order
 
   bool equal() const { return differences.empty(); }
   // The first pair that differs; nothing where every difference is one-sided.
@@ -64,8 +61,9 @@ struct Comparison {
 // comparison points into the trees.
 Comparison compare_trees(const Tree& a, const Tree& b);
 
-// "inputs differ", "scores differ", "list differs, scores equal" for the first
-// pair that differs; "only in A" and "only in B" for a one-sided leaf.
+// "inputs differ", "scores differ", "list differs, scores equal" ("list
+// differs" where its scores are not equal); "only in A" and "only in B" for a
+// one-sided leaf.
 std::string difference_class(const Difference& difference);
 
 // Where a differing pair's tensors part, if both trees hold them and dtype and

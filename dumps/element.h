@@ -18,12 +18,10 @@ namespace exact_topk::dumps {
 struct ElementDifference {
   std::vector<std::int64_t> index;  // one number a dimension
   std::string hex_a, hex_b;         // bits, all digits of the dtype: 0x3f800000
-  std::string decimal_a,
-      decimal_b;  // values, with enough digits to tell any two apart
-  std::optional<std::uint64_t>
-      ulps;  // steps between the values in the order of their radix keys (-0.0
-             // and +0.0 are one step apart, as in the selection);
-             // floating-point dtypes only
+  std::string decimal_a, decimal_b;  // digits enough to tell any two apart
+  // Steps between the values in the order of their radix keys (-0.0 and +0.0
+  // are one step apart, as in the selection); floating-point dtypes only.
+  std::optional<std::uint64_t> ulps;
 };
 
 // Nothing where the bytes are equal. Both spans hold tensor_bytes(dtype, shape)

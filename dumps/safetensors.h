@@ -17,6 +17,7 @@
 // about what a tensor should be called: that is the caller's.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -25,19 +26,34 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 #include "dumps/mapped_file.h"
 
 namespace exact_topk::dumps {
 
+// The dtypes that Safetensors::read<T>() takes: those whose elements a T holds.
+template <typename T>
+inline constexpr std::array<std::string_view, 0> kDtypesOf{};
+template <>
+inline constexpr std::array<std::string_view, 1> kDtypesOf<float>{"F32"};
+template <>
+inline constexpr std::array<std::string_view, 1> kDtypesOf<double>{"F64"};
+template <>
+inline constexpr std::array<std::string_view, 1> kDtypesOf<std::int32_t>{"I32"};
+template <>
+inline constexpr std::array<std::string_view, 1> kDtypesOf<std::int64_t>{"I64"};
+template <>
+inline constexpr std::array<std::string_view, 3> kDtypesOf<std::uint16_t>{
+    "U16", "BF16", "F16"};
+template <>
+inline constexpr std::array<std::string_view, 4> kDtypesOf<std::uint8_t>{
+    "U8", "BOOL", "F8_E4M3", "F8_E5M2"};
+
 struct SafetensorsEntry {
-  std::string
-      dtype;  // as the file spells it: "F32", "BF16", "F8_E4M3", "I64" ...
+  std::string dtype;  // as the file spells it: "F32", "F8_E4M3", "I64" ...
   std::vector<std::uint64_t> shape;  // empty for a scalar
-  std::span<const std::byte>
-      bytes;  // the data, at any alignment; valid while the reader lives
+  std::span<const std::byte> bytes;  // at any alignment, while the reader lives
 };
 
 class Safetensors {
@@ -65,23 +81,21 @@ class Safetensors {
     return at(name).bytes;
   }
 
-  // The elements, copied. T is the C++ type of the dtype: float F32, double
-  // F64, (u)int8..64 of the same name; uint16_t also reads BF16 and F16,
-  // uint8_t also BOOL and the FP8 dtypes, as codes. std::runtime_error where
-  // the dtype is another.
+  // The elements, copied: float reads F32, double F64, int32_t I32, int64_t
+  // I64, and as codes uint16_t U16, BF16 and F16, uint8_t U8, BOOL and FP8.
+  // std::runtime_error where the tensor's dtype is another.
   template <typename T>
   std::vector<T> read(std::string_view name) const {
-    const std::span<const std::byte> source = typed_bytes(name, dtypes_of<T>());
+    static_assert(!kDtypesOf<T>.empty(), "no dtype is read as this type");
+    const std::span<const std::byte> source = typed_bytes(name, kDtypesOf<T>);
     std::vector<T> values(source.size() / sizeof(T));
-    if (!values.empty())
+    if (!source.empty()) {
       std::memcpy(values.data(), source.data(), source.size());
+    }
     return values;
   }
 
  private:
-  // The dtypes that read<T>() takes.
-  template <typename T>
-  static constexpr std::span<const std::string_view> dtypes_of();
   // at(name).bytes, checked to be of one of the dtypes.
   std::span<const std::byte> typed_bytes(
       std::string_view name, std::span<const std::string_view> dtypes) const;
@@ -91,41 +105,5 @@ class Safetensors {
   std::map<std::string, std::string, std::less<>> metadata_;  // "__metadata__"
   std::map<std::string, SafetensorsEntry, std::less<>> tensors_;  // by name
 };
-
-namespace detail {
-inline constexpr std::string_view kF32[] = {"F32"}, kF64[] = {"F64"},
-                                  kI8[] = {"I8"}, kI16[] = {"I16"},
-                                  kI32[] = {"I32"}, kI64[] = {"I64"},
-                                  kU32[] = {"U32"}, kU64[] = {"U64"},
-                                  kU16[] = {"U16", "BF16", "F16"},
-                                  kU8[] = {"U8", "BOOL", "F8_E4M3", "F8_E5M2",
-                                           "F8_E8M0"};
-}  // namespace detail
-
-template <typename T>
-constexpr std::span<const std::string_view> Safetensors::dtypes_of() {
-  if constexpr (std::is_same_v<T, float>)
-    return detail::kF32;
-  else if constexpr (std::is_same_v<T, double>)
-    return detail::kF64;
-  else if constexpr (std::is_same_v<T, std::int8_t>)
-    return detail::kI8;
-  else if constexpr (std::is_same_v<T, std::int16_t>)
-    return detail::kI16;
-  else if constexpr (std::is_same_v<T, std::int32_t>)
-    return detail::kI32;
-  else if constexpr (std::is_same_v<T, std::int64_t>)
-    return detail::kI64;
-  else if constexpr (std::is_same_v<T, std::uint8_t>)
-    return detail::kU8;
-  else if constexpr (std::is_same_v<T, std::uint16_t>)
-    return detail::kU16;
-  else if constexpr (std::is_same_v<T, std::uint32_t>)
-    return detail::kU32;
-  else if constexpr (std::is_same_v<T, std::uint64_t>)
-    return detail::kU64;
-  else
-    static_assert(sizeof(T) == 0, "no safetensors dtype has this C++ type");
-}
 
 }  // namespace exact_topk::dumps

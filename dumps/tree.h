@@ -52,8 +52,8 @@ inline constexpr std::string_view kRunFile = "run.json";
 inline constexpr std::string_view kCompleteFile = "COMPLETE";
 inline constexpr std::string_view kDigestsSuffix = ".sha256";
 inline constexpr std::string_view kLinesSuffix = ".jsonl";
-std::string rank_name(int world_rank);  // "rank0003": the folder of a rank's
-                                        // tensors and the stem of its two files
+// "rank0003": the folder of a rank's tensors and the stem of its two files.
+std::string rank_name(int world_rank);
 
 // What run.json must hold besides "schema", which the stage adds. "seed" and
 // "geometry" decide whether two trees can be compared; "geometry" is an object
@@ -71,13 +71,14 @@ struct Tensor {
 
 // What the comparer needs to know of a leaf besides its name and bytes.
 struct LeafInfo {
-  std::string repro;  // the command line that reproduces the case
-  int rank_in_group =
-      0;  // of the rank that writes it; leaves pair by (rank_in_group, leaf)
-  int group_ranks = 1;  // ranks that really launched the case as one group: T,
-                        // or 1 where the run emulates T (N < T)
-  int case_index = 0;  // place of the case in the run's list, the same on every
-                       // rank: orders cases across ranks
+  std::string repro;      // the command line that reproduces the case
+  int rank_in_group = 0;  // of the writer; leaves pair by (rank_in_group, leaf)
+  // Ranks that really launched the case as one group: T, or 1 where the run
+  // emulates T (N < T).
+  int group_ranks = 1;
+  // Place of the case in the run's list, the same on every rank: orders cases
+  // across ranks.
+  int case_index = 0;
 };
 
 // Writes one world rank's two index files and, where asked, its tensors, into a
@@ -101,8 +102,7 @@ class RankWriter {
   std::string rank_;            // rank_name() of the rank
   bool dump_tensors_;           // whether tensor files are written
   OutputFile lines_;            // rank0000.jsonl, as leaves come
-  std::map<std::string, std::string, std::less<>>
-      digests_;  // leaf to digest, sorted by bytes
+  DigestList digests_;          // of every leaf so far
 };
 
 // The tree as a whole, from refusal to rename: world rank 0 only.
@@ -118,9 +118,7 @@ class TreeStage {
   ~TreeStage() { abandon(); }
 
   // Where RankWriters write: the partial tree, or its subtree of that name.
-  std::filesystem::path partial(std::string_view subtree = "") const {
-    return partial_ / subtree;
-  }
+  std::filesystem::path partial(std::string_view subtree = "") const;
 
   // Writes run.json and COMPLETE of every tree (`runs` in the order of the
   // subtrees, one for a single tree) and renames. To be called when all
@@ -135,9 +133,8 @@ class TreeStage {
  private:
   void publish();
 
-  std::filesystem::path dir_;  // the tree's final name
-  std::filesystem::path
-      partial_;  // its sibling until complete(); empty once renamed or removed
+  std::filesystem::path dir_;          // the tree's final name
+  std::filesystem::path partial_;      // its sibling; empty once complete
   std::vector<std::string> subtrees_;  // {""} for a single tree
   bool force_;                         // whether an existing DIR is replaced
 };

@@ -25,19 +25,17 @@ struct TreeLeaf {
   std::string digest;               // 64 hex digits over the .npy bytes
   Dtype dtype = Dtype::f32;         // element type
   std::vector<std::int64_t> shape;  // of the tensor
-  LeafInfo info;  // repro, rank in group, ranks of the group, place of the case
-  std::int64_t sequence = 0;  // line of its rank's .jsonl file, from 0:
-                              // execution order on that rank
-  std::filesystem::path
-      tensor;  // its .npy file; empty where the run dumped digests only
+  LeafInfo info;                    // who wrote it, in which case
+  std::int64_t sequence = 0;        // its line in the rank's .jsonl, from 0
+  std::filesystem::path tensor;     // its .npy file; empty without tensors
 };
 
 struct Tree {
   std::filesystem::path path;  // as given
   nlohmann::json run;          // run.json
   int ranks = 0;               // world ranks of the run
-  std::vector<TreeLeaf>
-      leaves;  // of rank 0, then of rank 1 ..., each in execution order
+  // Of rank 0, then of rank 1 ..., each in execution order.
+  std::vector<TreeLeaf> leaves;
 };
 
 // std::runtime_error, one sentence naming the file and the fault, where the
