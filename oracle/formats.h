@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The number formats of the indexer: bf16, the two e4m3, and the scale of a
+// quantised key (SPEC section 3, stage 4). Decoding is exact and free of
+// branches, so that loops over it vectorise; encoding rounds to nearest, ties
+// to even, whatever the floating-point environment's users expect elsewhere.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "oracle/geometry.h"
+
+namespace exact_topk::oracle {
+
+constexpr float bf16_to_f32(std::uint16_t code) {
+  return std::bit_cast<float>(std::uint32_t{code} << 16);
+}
+
+// Nearest, ties to even; NaN stays NaN with its sign.
+constexpr std::uint16_t f32_to_bf16(float value) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  if ((bits & 0x7FFFFFFFu) > 0x7F800000u)
+    return static_cast<std::uint16_t>((bits >> 16) | 0x40u);
+  return static_cast<std::uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >>
+                                    16);
+}
+
+// The exponent bias of a format, and its largest finite value.
+constexpr int e4m3_bias(Fp8 format) { return format == Fp8::kE4m3fn ? 7 : 8; }
+constexpr float e4m3_max(Fp8 format) {
+  return format == Fp8::kE4m3fn ? 448.0f : 240.0f;
+}
+
+// A subnormal code m is built as the smallest normal binade's (1 + m/8), from
+// which the 1 is then taken away: no subnormal f32 is ever touched, and the
+// difference is exact. NaN is 0x7F and 0xFF of e4m3fn, 0x80 of e4m3fnuz.
+constexpr float e4m3_to_f32(std::uint8_t code, Fp8 format) {
+  const bool fn = format == Fp8::kE4m3fn;
+  const std::uint32_t magnitude = code & 0x7Fu;
+  const std::uint32_t sign = (std::uint32_t{code} & 0x80u) << 24;
+  const std::uint32_t rebias = std::uint32_t(127 - e4m3_bias(format)) << 23;
+  const std::uint32_t smallest_normal = rebias + (1u << 23);
+  const bool subnormal = magnitude < 8;
+  const bool nan = fn ? magnitude == 0x7Fu : code == 0x80u;
+  const std::uint32_t implicit = subnormal ? 8u : 0u;
+  const std::uint32_t excess = subnormal ? smallest_normal : 0u;
+  const float value =
+      std::bit_cast<float>(((magnitude | implicit) << 20) + rebias) -
+      std::bit_cast<float>(excess);
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value) | sign;
+  return std::bit_cast<float>(nan ? 0x7FC00000u : bits);
+}
+
+// Nearest, ties to even, saturating with the sign; NaN encodes NaN. The sign of
+// zero is kept by e4m3fn; e4m3fnuz has one zero, 0x00.
+std::uint8_t f32_to_e4m3(float value, Fp8 format);
+
+// The scale of a key whose largest magnitude, floored at 1e-4, is given:
+// amax / max of the format, for kUe8m0 raised to the next power of two where it
+// is none.
+float key_scale(float amax_floored, Scale scale, Fp8 format);
+
+}  // namespace exact_topk::oracle
