@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The matrix tiles of mma.h on the CPU: each lane brings a description of the
+// tile, the last to arrive computes it in vectors, and every lane takes its
+// results away in its own description.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/hip/cpu/collectives.h"
+
+namespace exact_topk::hip {
+
+/// How a page keeps its key bytes.
+enum class KeyLayout {
+  plain,          ///< token after token, 128 bytes each
+  preshuffled16,  ///< key byte (t, d) at (t/16)*2048 + (d/16)*256 + (t%16)*16 +
+                  ///< d%16
+};
+
+/// 16 consecutive keys of a page.
+struct KeyTile {
+  const std::uint8_t* page;  ///< the page's first key byte
+  int first;         ///< the first key's token in the page, a multiple of 16
+  KeyLayout layout;  ///< where a key's bytes are
+  bool fnuz;         ///< e4m3fnuz, else e4m3fn
+};
+
+/// A query as scored.
+struct ScoreQuery {
+  const std::uint16_t* query;  ///< bf16 [heads][128]
+  const float* weights;        ///< f32 [heads]
+};
+
+namespace cpu {
+
+struct ScoreTile {
+  KeyTile keys;               ///< which keys
+  const ScoreQuery* queries;  ///< [rows]
+  int rows;                   ///< 1..4
+  int heads;                  ///< of every query
+  float* result;  ///< [rows], this lane's: the scores of key lane % 16
+};
+
+template <class Weight, class Input>
+struct FrontTile {
+  const Weight* weights;  ///< [16][inputs]
+  int outputs;            ///< weight rows that exist, 1..16
+  const Input* x;         ///< [rows][inputs]
+  int rows;               ///< 1..8
+  int inputs;             ///< length of a dot product
+  float* result;  ///< [8], this lane's: output lane % 16 of every row, 0 past
+                  ///< the rows and outputs
+};
+
+void compute_score_tile(const Meeting& meeting);
+template <class Weight, class Input>
+void compute_front_tile(const Meeting& meeting);
+
+inline constexpr Collective kScoreTile{"score tile", compute_score_tile,
+                                       nullptr, true};
+template <class Weight, class Input>
+inline constexpr Collective kFrontTile{
+    "front tile", compute_front_tile<Weight, Input>, nullptr, true};
+
+inline void score_tile(ScoreTile tile, Site site) {
+  if (sanitizer::kThread && current->lane == 0) {
+    constexpr std::size_t kTileBytes = 16 * 128;  // in both layouts
+    sanitizer::announce_read(tile.keys.page + tile.keys.first * 128,
+                             kTileBytes);
+    const auto heads = static_cast<std::size_t>(tile.heads);
+    for (int r = 0; r < tile.rows; ++r) {
+      sanitizer::announce_read(tile.queries[r].query,
+                               heads * 128 * sizeof(std::uint16_t));
+      sanitizer::announce_read(tile.queries[r].weights, heads * sizeof(float));
+    }
+  }
+  meet(kScoreTile, &tile, kWholeWave, site);
+}
+
+template <class Weight, class Input>
+void front_tile(FrontTile<Weight, Input> tile, Site site) {
+  if (sanitizer::kThread && current->lane == 0) {
+    const auto inputs = static_cast<std::size_t>(tile.inputs);
+    sanitizer::announce_read(
+        tile.weights,
+        static_cast<std::size_t>(tile.outputs) * inputs * sizeof(Weight));
+    sanitizer::announce_read(
+        tile.x, static_cast<std::size_t>(tile.rows) * inputs * sizeof(Input));
+  }
+  meet(kFrontTile<Weight, Input>, &tile, kWholeWave, site);
+}
+
+}  // namespace cpu
+}  // namespace exact_topk::hip

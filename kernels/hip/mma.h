@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Matrix tiles: the two inner products that a launch spends its time in, each
+// one operation of a whole wave.
+//
+//   score_tile   16 cached keys against all heads of one query
+//   (score_tile_rows: of up to 4 queries), with relu and head weights
+//   front_tile   16 outputs of a weight matrix times up to 8 input rows
+//
+// Every lane of the wave calls with the same arguments. The summation order of
+// a result depends on nothing but its own operands: not on the rows beside it,
+// the lane, the wave size or the schedule. Fused multiply-adds are used here on
+// purpose (no stage that is bitwise goes through a tile). Pointers may be
+// global memory or LDS; on the CPU the last lane to arrive computes the tile
+// for all, in vectors, at one meeting.
+//
+// Orders: a score's dot sums dims 0, 1 .. 127 by fused multiply-add from +0,
+// then fma(w_h, relu(dot_h), sum) over heads 0, 1 .. from +0.0. A front output
+// keeps one partial sum for each of i mod 8 (CPU) or i mod Wave (GPU fallback),
+// each by fused multiply-add from +0 in index order, then adds the halves
+// together until one is left.
+
+#include "kernels/hip/wave.h"
+
+#if defined(EXACT_TOPK_HIP_CPU)
+#include "kernels/hip/cpu/tile.h"
+#else
+#include <stdint.h>
+#endif
+
+namespace exact_topk::hip {
+
+/// Keys and outputs a tile.
+inline constexpr int kTile = 16;
+/// Dims of an index key.
+inline constexpr int kKeyDims = 128;
+/// Most queries of a score tile.
+inline constexpr int kTileQueries = 4;
+/// Most input rows of a front tile.
+inline constexpr int kTileRows = 8;
+
+#if !defined(EXACT_TOPK_HIP_CPU)
+
+/// How a page keeps its key bytes.
+enum class KeyLayout {
+  plain,          ///< token after token, 128 bytes each
+  preshuffled16,  ///< key byte (t, d) at (t/16)*2048 + (d/16)*256 + (t%16)*16 +
+                  ///< d%16
+};
+
+/// 16 consecutive keys of a page.
+struct KeyTile {
+  const uint8_t* page;  ///< the page's first key byte, aligned to 16
+  int first;            ///< the first key's token in the page, a multiple of 16
+  KeyLayout layout;     ///< where a key's bytes are
+  bool fnuz;            ///< e4m3fnuz, else e4m3fn
+};
+
+/// A query as scored.
+struct ScoreQuery {
+  const uint16_t* query;  ///< bf16 [heads][128]
+  const float* weights;   ///< f32 [heads]
+};
+
+#endif
+
+/// What a lane gets: one value a row.
+template <int Rows>
+struct RowValues {
+  float value[Rows];  ///< by row; those past the rows asked for are 0
+};
+
+#if defined(EXACT_TOPK_HIP_CPU)
+
+/// In lane l, for each row: sum over heads of w_h * relu(q_h . k_(l mod 16)).
+template <int Wave, int Rows>
+RowValues<Rows> score_tile_rows(const KeyTile& keys,
+                                const ScoreQuery (&queries)[Rows], int heads,
+                                cpu::Site site = cpu::Site::here()) {
+  static_assert(Rows >= 1 && Rows <= kTileQueries);
+  cpu::require_wave<Wave>();
+  RowValues<Rows> mine;
+  cpu::score_tile({keys, queries, Rows, heads, mine.value}, site);
+  return mine;
+}
+
+/// In lane l, for each of `rows` rows r: sum over i of weights[l mod 16][i] *
+/// x[r][i]. Weights are [16][inputs] and x is [rows][inputs], each bf16
+/// (uint16_t) or float. Only the first `outputs` weight rows are read; the
+/// others give 0.
+template <int Wave, class Weight, class Input>
+RowValues<kTileRows> front_tile(const Weight* weights, int outputs,
+                                const Input* x, int rows, int inputs,
+                                cpu::Site site = cpu::Site::here()) {
+  cpu::require_wave<Wave>();
+  RowValues<kTileRows> mine;
+  cpu::front_tile<Weight, Input>(
+      {weights, outputs, x, rows, inputs, mine.value}, site);
+  return mine;
+}
+
+#else
+
+namespace detail {
+
+__device__ inline float to_float(uint16_t bf16) {
+  return __uint_as_float(static_cast<uint32_t>(bf16) << 16);
+}
+__device__ inline float to_float(float value) { return value; }
+
+// The code's bits as an f32 exponent and mantissa, times the power of two that
+// makes up for the bias: subnormals too.
+__device__ inline float to_float(uint8_t code, bool fnuz) {
+  const uint32_t magnitude = code & 0x7Fu;
+  if (fnuz ? code == 0x80u : magnitude == 0x7Fu)
+    return __uint_as_float(0x7FC00000u);
+  const float scale = fnuz ? 0x1p119f : 0x1p120f;
+  return __uint_as_float((code & 0x80u) << 24 | magnitude << 20) * scale;
+}
+
+__device__ inline int key_byte(KeyLayout layout, int token, int dim) {
+  return layout == KeyLayout::plain
+             ? token * kKeyDims + dim
+             : token / 16 * 2048 + dim / 16 * 256 + token % 16 * 16 + dim % 16;
+}
+
+}  // namespace detail
+
+template <int Wave, int Rows>
+__device__ inline RowValues<Rows> score_tile_rows(
+    const KeyTile& keys, const ScoreQuery (&queries)[Rows], int heads) {
+  const int token = keys.first + lane<Wave>() % kTile;
+  RowValues<Rows> mine;
+  for (int r = 0; r < Rows; ++r) {
+    float sum = 0.0f;
+    for (int h = 0; h < heads; ++h) {
+      float dot = 0.0f;
+      for (int d = 0; d < kKeyDims; ++d)
+        dot = fmaf(
+            detail::to_float(queries[r].query[h * kKeyDims + d]),
+            detail::to_float(keys.page[detail::key_byte(keys.layout, token, d)],
+                             keys.fnuz),
+            dot);
+      sum = fmaf(queries[r].weights[h], dot > 0.0f ? dot : 0.0f, sum);
+    }
+    mine.value[r] = sum;
+  }
+  return mine;
+}
+
+template <int Wave, class Weight, class Input>
+__device__ inline RowValues<kTileRows> front_tile(const Weight* weights,
+                                                  int outputs, const Input* x,
+                                                  int rows, int inputs) {
+  RowValues<kTileRows> mine = {};
+  for (int r = 0; r < rows; ++r) {
+    for (int o = 0; o < outputs; ++o) {
+      float partial = 0.0f;
+      for (int i = lane<Wave>(); i < inputs; i += Wave)
+        partial = fmaf(
+            detail::to_float(weights[static_cast<size_t>(o) * inputs + i]),
+            detail::to_float(x[static_cast<size_t>(r) * inputs + i]), partial);
+      const float sum = wave_sum<Wave>(partial);
+      if (lane<Wave>() % kTile == o) mine.value[r] = sum;
+    }
+  }
+  return mine;
+}
+
+#endif
+
+/// score_tile_rows for one query.
+#if defined(EXACT_TOPK_HIP_CPU)
+template <int Wave>
+float score_tile(const KeyTile& keys, const ScoreQuery& query, int heads,
+                 cpu::Site site = cpu::Site::here()) {
+  return score_tile_rows<Wave, 1>(keys, {query}, heads, site).value[0];
+}
+#else
+template <int Wave>
+__device__ inline float score_tile(const KeyTile& keys, const ScoreQuery& query,
+                                   int heads) {
+  return score_tile_rows<Wave, 1>(keys, {query}, heads).value[0];
+}
+#endif
+
+}  // namespace exact_topk::hip
