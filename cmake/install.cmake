@@ -23,7 +23,8 @@ install(FILES ${PROJECT_BINARY_DIR}/exact_topkConfig.cmake ${PROJECT_BINARY_DIR}
         DESTINATION ${package_dir})
 
 # The prefix is found from the .pc file itself, so that an installed tree may move.
-file(RELATIVE_PATH prefix_from_pkgconfig ${CMAKE_INSTALL_PREFIX}/${pkgconfig_dir} ${CMAKE_INSTALL_PREFIX})
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX}/${pkgconfig_dir}
+           OUTPUT_VARIABLE prefix_from_pkgconfig)
 configure_file(cmake/exact_topk.pc.in ${PROJECT_BINARY_DIR}/exact_topk.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/exact_topk.pc DESTINATION ${pkgconfig_dir})
 

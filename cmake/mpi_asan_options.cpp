@@ -4,10 +4,5 @@
 // on its own, so these programs look for no leaks unless ASAN_OPTIONS asks them
 // to. Programs without MPI keep the sanitizer's default, which is to look.
 
-extern "C" const char* __asan_default_options();  // NOLINT(bugprone-reserved-identifier):
-                                                  // the sanitizer's name
-
-extern "C" const char*
-__asan_default_options() {  // NOLINT(bugprone-reserved-identifier)
-  return "detect_leaks=0";
-}
+// NOLINTNEXTLINE(bugprone-reserved-identifier): the sanitizer's name
+extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }

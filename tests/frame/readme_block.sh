@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Sourced. readme_block README NAME: the code block that follows `<!-- file: NAME -->`.
+readme_block() {
+  awk -v marker="<!-- file: $2 -->" '
+    $0 == marker { wanted = 1; next }
+    wanted && /^```/ { if (inside) exit; inside = 1; next }
+    inside { print }' "$1"
+}
