@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The base arm's stages 1 to 5 as kernels, one a stage: the cache store is complete before scoring starts.
+
+#include "kernels/stages/front.h"
+#include "kernels/stages/score.h"
+
+namespace exact_topk::kernels::base {
+
+inline constexpr int kNormThreads = 512;  // of a block that takes a row through a norm
+inline constexpr int kTaskWaves = 4;      // of a block whose waves take tasks one by one
+
+// This wave among all waves of the grid's x, and how many there are.
+struct WaveOfGrid {
+  int index;  // of this wave
+  int count;  // of waves
+};
+
+template <int Wave>
+__device__ inline WaveOfGrid wave_of_grid() {
+  return {static_cast<int>(blockIdx.x) * kTaskWaves + hip::wave<Wave>(), static_cast<int>(gridDim.x) * kTaskWaves};
+}
+
+// Grid: a block a row.
+template <int Wave>
+__global__ void input_rows(FrontOperands o) {
+  HIP_DYNAMIC_SHARED(NormLds, lds)
+  const int row = static_cast<int>(blockIdx.x);
+  if (o.rows.keys(row) > 0) input_task<Wave>(o, row, *lds);
+}
+
+// Grid: any.
+template <int Wave>
+__global__ void project_down(FrontOperands o) {
+  const WaveOfGrid wave = wave_of_grid<Wave>();
+  for (int task = wave.index; task < down_tasks(o.geometry); task += wave.count) down_task<Wave>(o, task);
+}
+
+// Grid: a block a row.
+template <int Wave>
+__global__ void norm_rows(FrontOperands o) {
+  HIP_DYNAMIC_SHARED(NormLds, lds)
+  const int row = static_cast<int>(blockIdx.x);
+  if (o.rows.keys(row) > 0) norm_task<Wave>(o, row, *lds);
+}
+
+// Grid: any.
+template <int Wave>
+__global__ void project_up(FrontOperands o) {
+  const WaveOfGrid wave = wave_of_grid<Wave>();
+  for (int task = wave.index; task < up_tasks(o.geometry); task += wave.count) up_task<Wave>(o, task);
+}
+
+// Grid: (any, R). Task 0 of a row is its key, the others its heads.
+template <int Wave>
+__global__ void keys_and_queries(FrontOperands o) {
+  const int row = static_cast<int>(blockIdx.y);
+  if (o.rows.keys(row) == 0) return;
+  const WaveOfGrid wave = wave_of_grid<Wave>();
+  for (int task = wave.index; task < 1 + o.geometry.heads; task += wave.count) {
+    if (task == 0) {
+      key_task<Wave>(o, row);
+    } else {
+      query_task<Wave>(o, row, task - 1);
+    }
+  }
+}
+
+// Grid: (any, R).
+template <int Wave>
+__global__ void score_rows(ScoreOperands o) {
+  const int row = static_cast<int>(blockIdx.y);
+  const int n = o.rows.keys(row);
+  const int tiles = tiles_of(n);
+  const WaveOfGrid wave = wave_of_grid<Wave>();
+  for (int tile = wave.index; tile < tiles; tile += wave.count) score_tile_of_row<Wave>(o, row, n, tile);
+}
+
+}  // namespace exact_topk::kernels::base

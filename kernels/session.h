@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// An open candidate: its tensors, its scratch and what it did last. candidate.cpp is the ABI's border around it; everything
+// here throws Failure.
+//
+// A call is a list of named parts, each a few kernels; replay runs the parts of the last call of a stage again. Scratch
+// is filled once, when the session opens, and never cleared.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "kernels/base/base_arm.h"
+#include "kernels/candidate.h"
+#include "kernels/tensors.h"
+
+namespace exact_topk::kernels {
+
+class Session {
+ public:
+  // Checks the options and takes the device.
+  explicit Session(const xtk_open_options* options);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  Tensors& tensors() { return tensors_; }
+  const Tensors& tensors() const { return tensors_; }
+  void launch(const xtk_launch_args* args);
+  void wait();
+  void select(const xtk_select_args* args);
+  void score(const xtk_score_args* args);
+  // The paths of a row of the last launch or selection.
+  xtk_witness_row witness(int row) const;
+  // Mean microseconds of a replay.
+  double replay(const xtk_replay_args* args, const double* microseconds);
+  uint64_t scratch_bytes() const;
+
+ private:
+  // A named piece of a call that can run by itself.
+  struct Part {
+    const char* name;                   // as xtk_replay_args.part spells it
+    std::function<hipError_t()> start;  // starts its kernels
+  };
+
+  std::vector<Part> launch_parts(const xtk_launch_args& args) const;
+  base::SelectOperands select_operands(const RowTables& rows, int k) const;
+  void run(xtk_stage stage, std::vector<Part> parts);
+  // A staging buffer of exactly this size, kept while calls ask for the same.
+  DeviceBuffer& staging(const char* name, uint64_t bytes);
+
+  xtk_open_options options_;                    // as opened; its schedule points to no memory of ours
+  backend::Choices choices_;                    // of this session's launches
+  Geometry geometry_;                           // of the model
+  Tensors tensors_;                             // of launches
+  DeviceBuffer q_down_;                         // scratch of the front
+  DeviceBuffer slice_bins_;                     // scratch of the selection
+  DeviceBuffer sliced_;                         // scratch of the selection
+  DeviceBuffer candidates_;                     // scratch of the selection
+  DeviceBuffer paths_;                          // of the last selection's rows
+  base::Grid grid_;                             // how kernels are launched
+  std::map<std::string, DeviceBuffer> staging_; // arguments of select and score
+  std::map<int, std::vector<Part>> last_;       // parts of the last call, by stage
+  RowTables witnessed_{};                       // rows of the last launch or selection
+};
+
+}  // namespace exact_topk::kernels

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// RMSNorm of one row, by one block: out = bf16(v * (1 / sqrt(mean(v^2) + eps)) * gamma). Stages 1 and 2 both end in it.
+
+#include <math.h>
+
+#include <cstdint>
+
+#include "kernels/stages/block.h"
+#include "kernels/stages/formats.h"
+
+namespace exact_topk::kernels {
+
+// LDS of a norm over `count` values: this, then the values.
+struct NormLds {
+  float totals[kLargestWaves];  // sum of squares of each wave's values
+
+  __device__ float* values() { return reinterpret_cast<float*>(this + 1); }
+  static constexpr uint32_t bytes(int count) {
+    return static_cast<uint32_t>(sizeof(float)) * static_cast<uint32_t>(kLargestWaves + count);
+  }
+};
+
+// value(i) gives element i and is called once for each.
+template <int Wave, class Value>
+__device__ inline void rms_norm(const Value& value, int count, const float* gamma, float eps, NormLds& lds, uint16_t* out) {
+  const int threads = static_cast<int>(blockDim.x);
+  float* kept = lds.values();
+  float squares = 0.0f;
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += threads) {
+    const float v = value(i);
+    kept[i] = v;
+    squares += v * v;
+  }
+  const float mean = block_sum<Wave>(squares, lds.totals) / static_cast<float>(count);
+  const float rms = 1.0f / sqrtf(mean + eps);
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += threads) out[i] = f32_to_bf16(kept[i] * rms * gamma[i]);
+}
+
+}  // namespace exact_topk::kernels
