@@ -32,6 +32,7 @@ allowed harness/a.cpp '"oracle/formats.h"'
 allowed harness/a.cpp '"kernels/candidate.h"'
 forbidden harness/a.cpp '"kernels/layout.h"'
 forbidden harness/a.cpp '<hip/hip_runtime.h>'
+allowed harness/a.cpp '"exact_topk_commit.h"'
 allowed harness/a.cpp '<mpi.h>'
 
 allowed cases/a.h '"oracle/formats.h"'
