@@ -99,7 +99,6 @@ Comparison compare_trees(const Tree& a, const Tree& b) {
 
   Comparison comparison;
   for (const LeafKind kind : kLeafKinds) comparison.kinds[kind] = {};
-  std::int64_t judged = 0;
   for (auto& [key, pair] : pairs) {
     KindCounts& counts = comparison.kinds[pair.leaf().name.kind];
     bool differs = true;
@@ -112,16 +111,10 @@ Comparison compare_trees(const Tree& a, const Tree& b) {
       ++counts.not_compared;
       continue;
     }
-    ++judged;
     if (!differs) continue;
     if (pair.leaf().name.kind == LeafKind::list)
       pair.scores_equal = has_equal_scores(pairs, pair.leaf());
     comparison.differences.push_back(pair);
-  }
-  if (judged == 0) {
-    throw std::runtime_error(
-        fmt::format("{} and {} have no rank in group in common",
-                    a.path.string(), b.path.string()));
   }
 
   const auto place = [&](const Difference& difference) {

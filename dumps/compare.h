@@ -57,8 +57,7 @@ struct Comparison {
 };
 
 // std::runtime_error, one sentence, where the trees are not comparable: another
-// schema, seed or geometry, or not one leaf in common to compare. The
-// comparison points into the trees.
+// schema, seed or geometry. The comparison points into the trees.
 Comparison compare_trees(const Tree& a, const Tree& b);
 
 // "inputs differ", "scores differ", "list differs, scores equal" ("list

@@ -43,10 +43,16 @@ int compare(const Options& options) {
   const Tree b = read_tree(options.b);
   const Comparison comparison = compare_trees(a, b);
   write_json(options, json_report(comparison, a, b, options.all));
-  fmt::print("{}", text_report(comparison, a, b, options.all));
-  if (std::fflush(stdout) != 0)
+  const std::string text = text_report(comparison, a, b, options.all);
+  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
     throw std::runtime_error("cannot write the report to standard output");
+  }
   return comparison.equal() ? kEqual : kDiffer;
+}
+
+// Not fmt::print, which throws where standard error cannot be written either.
+void complain(const std::exception& error) {
+  std::fputs(fmt::format("compare_dumps: {}\n", error.what()).c_str(), stderr);
 }
 
 }  // namespace
@@ -72,12 +78,12 @@ int main(int argc, char** argv) {
   try {
     return compare(options);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "compare_dumps: {}\n", error.what());
+    complain(error);
     try {
       write_json(options,
                  json_not_comparable(options.a, options.b, error.what()));
     } catch (const std::exception& second) {
-      fmt::print(stderr, "compare_dumps: {}\n", second.what());
+      complain(second);
     }
     return kNotComparable;
   }

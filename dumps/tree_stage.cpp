@@ -28,9 +28,9 @@ bool is_there(const fs::path& path) {
 // The absolute name, without a trailing slash, so that its parent and its
 // siblings can be named.
 fs::path sibling_base(const fs::path& dir) {
-  fs::path path = fs::absolute(dir).lexically_normal();
+  fs::path path = dir.empty() ? dir : fs::absolute(dir).lexically_normal();
   if (path.filename().empty()) path = path.parent_path();
-  if (dir.empty() || path.filename().empty()) {
+  if (path.filename().empty()) {
     throw std::runtime_error(fmt::format(
         "cannot write a dump to \"{}\": it names no directory", dir.string()));
   }
