@@ -27,10 +27,8 @@ namespace cpu {
 template <int Wave>
 void require_wave() {
   static_assert(Wave == 64 || Wave == 32);
-  if (current->block->wave_size != Wave)
-    fail("a kernel for waves of " + std::to_string(Wave) +
-         " lanes runs with waves of " +
-         std::to_string(current->block->wave_size));
+  if (current->block->wave_size != Wave) [[unlikely]]
+    fail_wave_size(Wave);
 }
 struct Larger {
   template <class T>

@@ -29,25 +29,25 @@ struct Block;
 struct Wave;
 class Engine;
 
-enum class State { running, barrier, collective, poll, exited };
+enum class State : std::uint8_t { running, barrier, collective, poll, exited };
 
 }  // namespace
 
 /// A GPU thread with its stack. Between blocks and launches it is parked at the
 /// end of its loop and starts anew when it is switched to.
-struct Fiber : ThreadView {
-  context::fcontext_t context = nullptr;   // where it goes on
-  State state = State::exited;             // what it waits for
-  Site site;                               // where it waits
-  Wave* in_wave = nullptr;                 // its wave
+struct alignas(64) Fiber : ThreadView {
+  context::fcontext_t context = nullptr;  // where it goes on
+  Wave* in_wave = nullptr;                // its wave
+  Engine* engine = nullptr;               // the OS thread's engine
+  State state = State::exited;            // what it waits for
+  bool parked = false;  // its context is at the end of its loop
+  Site site;            // where it waits
   const Collective* collective = nullptr;  // the collective it waits in
   std::uint64_t mask = 0;                  // the lanes it wants to meet there
   bool (*ready)(const void*) = nullptr;    // the condition it polls
   const void* ready_arg = nullptr;         // its argument
-  bool parked = false;             // its context is at the end of its loop
-  Engine* engine = nullptr;        // the OS thread's engine
-  GuardedMemory* stack = nullptr;  // nullptr for the host's own stack
-  std::size_t stack_top = 0;       // usable bytes below the first frame
+  GuardedMemory* stack = nullptr;          // nullptr for the host's own stack
+  std::size_t stack_top = 0;               // usable bytes below the first frame
 #if defined(EXACT_TOPK_ASAN)
   void* fake_stack = nullptr;  // AddressSanitizer's, while switched away
   const void* stack_bottom = nullptr;  // the bounds that it is told
@@ -154,6 +154,31 @@ Options& mutable_options() {
 
 [[noreturn]] void fiber_main(context::transfer_t from);
 
+// jump_fcontext, entered by a jump. It leaves by a jump as well, so a call
+// would put a return address on the processor's return stack that no return
+// ever takes, and every return after a switch would be mispredicted.
+inline context::transfer_t jump(context::fcontext_t to, void* data) {
+#if defined(__x86_64__) && defined(__ELF__)
+  void* from = nullptr;
+  void* from_data = nullptr;
+  asm volatile(
+      "leaq -128(%%rsp), %%rsp\n\t"  // the red zone stays
+      "leaq 1f(%%rip), %%rax\n\t"
+      "pushq %%rax\n\t"
+      "jmpq *jump_fcontext@GOTPCREL(%%rip)\n"
+      "1:\n\t"
+      "leaq 128(%%rsp), %%rsp"
+      : "=&a"(from), "=&d"(from_data), "+D"(to), "+S"(data)
+      :
+      : "rcx", "r8", "r9", "r10", "r11", "memory", "cc", "xmm0", "xmm1", "xmm2",
+        "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
+        "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+  return {from, from_data};
+#else
+  return context::jump_fcontext(to, data);
+#endif
+}
+
 // One OS thread's launches, one at a time.
 class Engine {
  public:
@@ -214,7 +239,7 @@ Engine& engine() {
 
 Fiber& self() { return static_cast<Fiber&>(*current); }
 
-void Engine::landed(Fiber& self, const context::transfer_t& from) {
+inline void Engine::landed(Fiber& self, const context::transfer_t& from) {
   auto& previous = *static_cast<Fiber*>(from.data);
   previous.context = from.fctx;
 #if defined(EXACT_TOPK_ASAN)
@@ -230,7 +255,7 @@ void Engine::landed(Fiber& self, const context::transfer_t& from) {
 #endif
 }
 
-void Engine::switch_to(Fiber& self, Fiber& next) {
+inline void Engine::switch_to(Fiber& self, Fiber& next) {
   current = &next == &main_ ? nullptr : &next;
 #if defined(EXACT_TOPK_ASAN)
   __sanitizer_start_switch_fiber(&self.fake_stack, next.stack_bottom,
@@ -239,7 +264,7 @@ void Engine::switch_to(Fiber& self, Fiber& next) {
 #if defined(EXACT_TOPK_TSAN)
   __tsan_switch_to_fiber(next.tsan_fiber, __tsan_switch_to_fiber_no_sync);
 #endif
-  landed(self, context::jump_fcontext(next.context, &self));
+  landed(self, jump(next.context, &self));
 }
 
 void Engine::make_context(Fiber& fiber) {
@@ -285,7 +310,7 @@ void Engine::run_thread(Fiber& self) {
   }
 }
 
-void Engine::barrier(Fiber& self, Site site) {
+inline void Engine::barrier(Fiber& self, Site site) {
   auto& block = static_cast<Block&>(*self.block);
   self.state = State::barrier;
   self.site = site;
@@ -306,8 +331,8 @@ void Engine::barrier(Fiber& self, Site site) {
   sanitizer::acquire(block.sync);
 }
 
-void Engine::meet(Fiber& self, const Collective& collective, void* arg,
-                  std::uint64_t mask, Site site) {
+inline void Engine::meet(Fiber& self, const Collective& collective, void* arg,
+                         std::uint64_t mask, Site site) {
   Wave& wave = *self.in_wave;
   self.state = State::collective;
   self.site = site;
@@ -319,7 +344,8 @@ void Engine::meet(Fiber& self, const Collective& collective, void* arg,
     fail(self, std::string("mask without its caller in ") + collective.name +
                    " at " + to_string(site) + ": lane " +
                    std::to_string(self.lane));
-  complete_collective(self);
+  const std::uint64_t expected = mask & wave.live;
+  if ((wave.arrived & expected) == expected) complete_collective(self);
   suspend(self);
   self.state = State::running;
 }
@@ -696,6 +722,12 @@ void wait_until(bool (*ready)(const void* arg), const void* arg, Site site) {
 void fail(const std::string& sentence) {
   Fiber& me = self();
   me.engine->fail(me, sentence);
+}
+
+void fail_wave_size(int compiled_for) {
+  fail("a kernel for waves of " + std::to_string(compiled_for) +
+       " lanes runs with waves of " +
+       std::to_string(current->block->wave_size));
 }
 
 LaunchResult launch(const Kernel& kernel, const LaunchShape& shape) {

@@ -131,6 +131,9 @@ void wait_until(bool (*ready)(const void* arg), const void* arg, Site site);
 /// Fails the launch with this sentence; the calling thread does not come back.
 [[noreturn]] void fail(const std::string& sentence);
 
+/// Fails the launch because its kernel was compiled for waves of another size.
+[[noreturn]] void fail_wave_size(int compiled_for);
+
 /// The kernel of a launch with its arguments bound.
 struct Kernel {
   void (*run)(const void* arguments);  ///< runs one thread

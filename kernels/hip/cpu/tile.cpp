@@ -5,7 +5,8 @@
 #include <cmath>
 #include <cstring>
 
-#if defined(__FMA__)
+#if defined(__FMA__) && defined(__AVX2__)
+#define EXACT_TOPK_AVX2 1
 #include <immintrin.h>
 #endif
 
@@ -15,7 +16,6 @@ namespace {
 using F8 = float __attribute__((vector_size(32)));
 using U8 = std::uint32_t __attribute__((vector_size(32)));
 using H8 = std::uint16_t __attribute__((vector_size(16)));
-using B8 = std::uint8_t __attribute__((vector_size(8)));
 using B16 = std::uint8_t __attribute__((vector_size(16)));
 
 constexpr int kKeys = 16;
@@ -32,7 +32,7 @@ F8 as_float(U8 bits) { return reinterpret_cast<F8>(bits); }
 U8 as_bits(F8 v) { return reinterpret_cast<U8>(v); }
 
 F8 fused(F8 a, F8 b, F8 c) {
-#if defined(__FMA__)
+#if defined(EXACT_TOPK_AVX2)
   return _mm256_fmadd_ps(a, b, c);
 #else
   F8 r;
@@ -41,13 +41,35 @@ F8 fused(F8 a, F8 b, F8 c) {
 #endif
 }
 
+// Unsigned elements in 32 bits each (compilers split the conversion in two
+// without being told).
+U8 widen(H8 v) {
+#if defined(EXACT_TOPK_AVX2)
+  return reinterpret_cast<U8>(
+      _mm256_cvtepu16_epi32(reinterpret_cast<__m128i>(v)));
+#else
+  return __builtin_convertvector(v, U8);
+#endif
+}
+
+// The first 8 bytes.
+U8 widen(B16 v) {
+#if defined(EXACT_TOPK_AVX2)
+  return reinterpret_cast<U8>(
+      _mm256_cvtepu8_epi32(reinterpret_cast<__m128i>(v)));
+#else
+  return __builtin_convertvector(
+      __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7), U8);
+#endif
+}
+
 // x > 0 ? x : +0, so NaN and -0 become +0.
 F8 relu(F8 x) { return as_float(as_bits(x) & reinterpret_cast<U8>(x > F8{})); }
 
-// 8 codes as the exponent and mantissa bits of f32, times the power of two that
-// makes up for the bias: exact, subnormals too.
-F8 decode(B8 codes, bool fnuz) {
-  const U8 code = __builtin_convertvector(codes, U8);
+// The first 8 codes: as the exponent and mantissa bits of f32, times the power
+// of two that makes up for the bias: exact, subnormals too.
+F8 decode(B16 codes, bool fnuz) {
+  const U8 code = widen(codes);
   const U8 nan =
       reinterpret_cast<U8>(fnuz ? code == 0x80u : (code & 0x7Fu) == 0x7Fu) &
       0x7FC00000u;
@@ -85,12 +107,11 @@ void decode(const KeyTile& keys, DecodedKeys& out) {
       std::copy(next, next + 16, rows);
     }
     for (int d = 0; d < 16; ++d) {
-      const F8 low = decode(
-          __builtin_shufflevector(rows[d], rows[d], 0, 1, 2, 3, 4, 5, 6, 7),
-          keys.fnuz);
-      const F8 high = decode(__builtin_shufflevector(rows[d], rows[d], 8, 9, 10,
-                                                     11, 12, 13, 14, 15),
-                             keys.fnuz);
+      const F8 low = decode(rows[d], keys.fnuz);
+      const F8 high =
+          decode(__builtin_shufflevector(rows[d], rows[d], 8, 9, 10, 11, 12, 13,
+                                         14, 15, 0, 1, 2, 3, 4, 5, 6, 7),
+                 keys.fnuz);
       std::memcpy(out.value[group * 16 + d], &low, sizeof(low));
       std::memcpy(out.value[group * 16 + d] + 8, &high, sizeof(high));
     }
@@ -157,7 +178,7 @@ KeyVector score(const DecodedKeys& keys, const ScoreQuery& query, int heads) {
 
 F8 load8(const float* from) { return load<F8>(from); }
 F8 load8(const std::uint16_t* from) {
-  return as_float(__builtin_convertvector(load<H8>(from), U8) << 16);
+  return as_float(widen(load<H8>(from)) << 16);
 }
 
 float sum(F8 v) {
