@@ -53,9 +53,12 @@ no_mpirun() {
 expect 2 "mpirun cannot start 4 ranks here" no_mpirun
 
 # Packages: nothing is called when all are there; what is missing is installed, by sudo for a user.
-packages() { # packages root|user PACKAGE...: only "here" is installed
+packages() { # packages root|user PACKAGE...: prints what was called; only "here" is installed
   is_root() { [[ $as == root ]]; }
-  dpkg-query() { [[ ${*: -1} != here ]] || echo installed; }
+  dpkg-query() { # of what was asked for, "removed" left its settings behind, "gone" is unknown
+    printf '%s\n' 'installed here' 'config-files removed'
+    return 1
+  }
   sudo() { echo "sudo $*" >> "$scratch/called"; }
   env() { echo "env $*" >> "$scratch/called"; }
   local as=$1
@@ -69,6 +72,7 @@ expect 0 "" quiet packages root here
 expect 0 "" quiet packages user here
 expect 0 "env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends gone" packages root here gone
 expect 0 "apt-get -qq update" packages root gone
+expect 0 "--no-install-recommends gone removed" packages root gone here removed
 expect 0 "sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends gone" packages user gone here
 expect 0 "dev: installing gone" packages user gone
 no_sudo() {
