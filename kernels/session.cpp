@@ -41,14 +41,16 @@ Geometry translated(const xtk_geometry& g) {
           .page_layout = static_cast<PageLayout>(g.page_layout),
           .layer_norm_eps = g.layer_norm_eps,
           .rms_eps = g.rms_eps,
-          .weight_factor = static_cast<float>(1.0 / std::sqrt(double{kHeadDim} * g.heads))};
+          .weight_factor =
+              static_cast<float>(1.0 / std::sqrt(double{kHeadDim} * g.heads))};
 }
 
 base::Grid grid_of(const xtk_open_options& options, int wave) {
   base::Grid grid{wave, options.blocks, nullptr};
   if (grid.blocks == 0) {
     hipDeviceProp_t properties;
-    backend::check(hipGetDeviceProperties(&properties, options.device), "hipGetDeviceProperties");
+    backend::check(hipGetDeviceProperties(&properties, options.device),
+                   "hipGetDeviceProperties");
     grid.blocks = properties.multiProcessorCount;
   }
   backend::check(hipStreamCreate(&grid.stream), "hipStreamCreate");
@@ -60,7 +62,9 @@ Kind kind_of(int32_t kind) {
   return kind == XTK_KIND_DENSE ? Kind::kDense : Kind::kEmbed;
 }
 
-DeviceBuffer scratch(uint64_t bytes_of_row, const char* name) { return {bytes_of_row * kLargestRows, name}; }
+DeviceBuffer scratch(uint64_t bytes_of_row, const char* name) {
+  return {bytes_of_row * kLargestRows, name};
+}
 
 }  // namespace
 
@@ -69,8 +73,10 @@ Session::Session(const xtk_open_options* options)
       choices_(chosen(options_)),
       geometry_(translated(options_.geometry)),
       tensors_(options_),
-      q_down_(scratch(sizeof(float) * static_cast<uint64_t>(geometry_.q_lora), "q_down")),
-      slice_bins_(scratch(sizeof(unsigned) * base::kSlices * kBins, "slice_bins")),
+      q_down_(scratch(sizeof(float) * static_cast<uint64_t>(geometry_.q_lora),
+                      "q_down")),
+      slice_bins_(
+          scratch(sizeof(unsigned) * base::kSlices * kBins, "slice_bins")),
       sliced_(scratch(sizeof(base::SlicedRow), "sliced")),
       candidates_(scratch(sizeof(int32_t) * kRoom, "candidates")),
       paths_(scratch(sizeof(SelectPath), "paths")),
@@ -80,7 +86,8 @@ Session::Session(const xtk_open_options* options)
 
 Session::~Session() { static_cast<void>(hipStreamDestroy(grid_.stream)); }
 
-base::SelectOperands Session::select_operands(const RowTables& rows, int k) const {
+base::SelectOperands Session::select_operands(const RowTables& rows,
+                                              int k) const {
   return {.rows = rows,
           .k = k,
           .scores = nullptr,
@@ -94,38 +101,40 @@ base::SelectOperands Session::select_operands(const RowTables& rows, int k) cons
           .paths = paths_.as<SelectPath>()};
 }
 
-std::vector<Session::Part> Session::launch_parts(const xtk_launch_args& args) const {
+std::vector<Session::Part> Session::launch_parts(
+    const xtk_launch_args& args) const {
   const Tensors& t = tensors_;
   const int layer = args.layer;
-  const RowTables rows{args.rows, t.data<int32_t>(XTK_POSITIONS), 1, t.data<int32_t>(XTK_PAGE_TABLE),
-                       options_.table_width};
-  const FrontOperands front{.geometry = geometry_,
-                            .kind = kind_of(args.kind),
-                            .partial_count = args.partials,
-                            .rows = rows,
-                            .weights = {.embedding = t.data<uint16_t>(XTK_EMBEDDING, layer),
-                                        .input_gamma = t.data<float>(XTK_INPUT_GAMMA, layer),
-                                        .q_a = t.data<uint16_t>(XTK_Q_A, layer),
-                                        .q_gamma = t.data<float>(XTK_Q_GAMMA, layer),
-                                        .wq_b = t.data<uint16_t>(XTK_WQ_B, layer),
-                                        .wk = t.data<uint16_t>(XTK_WK, layer),
-                                        .k_gamma = t.data<float>(XTK_K_GAMMA, layer),
-                                        .k_beta = t.data<float>(XTK_K_BETA, layer),
-                                        .weights_proj = t.data<float>(XTK_WEIGHTS_PROJ, layer),
-                                        .rope_cos = t.data<float>(XTK_ROPE_COS),
-                                        .rope_sin = t.data<float>(XTK_ROPE_SIN)},
-                            .residual = t.data<float>(XTK_RESIDUAL),
-                            .partials = t.data<float>(XTK_PARTIALS),
-                            .tokens = t.data<int32_t>(XTK_TOKENS),
-                            .slots = t.data<int32_t>(XTK_SLOTS),
-                            .x = t.data<uint16_t>(XTK_X),
-                            .q_down = q_down_.as<float>(),
-                            .q_lora = t.data<uint16_t>(XTK_Q_LORA),
-                            .mailbox = t.data<float>(XTK_MAILBOX),
-                            .raw_key = t.data<float>(XTK_RAW_KEY),
-                            .w = t.data<float>(XTK_W),
-                            .index_query = t.data<uint16_t>(XTK_INDEX_QUERY),
-                            .cache = t.data<uint8_t>(XTK_CACHE, layer)};
+  const RowTables rows{args.rows, t.data<int32_t>(XTK_POSITIONS), 1,
+                       t.data<int32_t>(XTK_PAGE_TABLE), options_.table_width};
+  const FrontOperands front{
+      .geometry = geometry_,
+      .kind = kind_of(args.kind),
+      .partial_count = args.partials,
+      .rows = rows,
+      .weights = {.embedding = t.data<uint16_t>(XTK_EMBEDDING, layer),
+                  .input_gamma = t.data<float>(XTK_INPUT_GAMMA, layer),
+                  .q_a = t.data<uint16_t>(XTK_Q_A, layer),
+                  .q_gamma = t.data<float>(XTK_Q_GAMMA, layer),
+                  .wq_b = t.data<uint16_t>(XTK_WQ_B, layer),
+                  .wk = t.data<uint16_t>(XTK_WK, layer),
+                  .k_gamma = t.data<float>(XTK_K_GAMMA, layer),
+                  .k_beta = t.data<float>(XTK_K_BETA, layer),
+                  .weights_proj = t.data<float>(XTK_WEIGHTS_PROJ, layer),
+                  .rope_cos = t.data<float>(XTK_ROPE_COS),
+                  .rope_sin = t.data<float>(XTK_ROPE_SIN)},
+      .residual = t.data<float>(XTK_RESIDUAL),
+      .partials = t.data<float>(XTK_PARTIALS),
+      .tokens = t.data<int32_t>(XTK_TOKENS),
+      .slots = t.data<int32_t>(XTK_SLOTS),
+      .x = t.data<uint16_t>(XTK_X),
+      .q_down = q_down_.as<float>(),
+      .q_lora = t.data<uint16_t>(XTK_Q_LORA),
+      .mailbox = t.data<float>(XTK_MAILBOX),
+      .raw_key = t.data<float>(XTK_RAW_KEY),
+      .w = t.data<float>(XTK_W),
+      .index_query = t.data<uint16_t>(XTK_INDEX_QUERY),
+      .cache = t.data<uint8_t>(XTK_CACHE, layer)};
   const ScoreOperands score{.geometry = geometry_,
                             .rows = rows,
                             .query = front.index_query,
@@ -139,9 +148,12 @@ std::vector<Session::Part> Session::launch_parts(const xtk_launch_args& args) co
   selection.indptr = t.data<int32_t>(XTK_INDPTR);
   selection.list = t.data<int32_t>(XTK_LIST);
   return {{"front", [=, this] { return base::launch_front(front, grid_); }},
-          {"key-and-query", [=, this] { return base::launch_keys_and_queries(front, grid_); }},
+          {"key-and-query",
+           [=, this] { return base::launch_keys_and_queries(front, grid_); }},
           {"scoring", [=, this] { return base::launch_scores(score, grid_); }},
-          {"selection", [=, this] { return base::launch_selection(selection, options_.max_keys, grid_); }}};
+          {"selection", [=, this] {
+             return base::launch_selection(selection, options_.max_keys, grid_);
+           }}};
 }
 
 void Session::run(xtk_stage stage, std::vector<Part> parts) {
@@ -152,11 +164,14 @@ void Session::run(xtk_stage stage, std::vector<Part> parts) {
 
 void Session::launch(const xtk_launch_args* args) {
   check_launch(args, options_);
-  witnessed_ = {args->rows, tensors_.data<int32_t>(XTK_POSITIONS), 1, nullptr, 0};
+  witnessed_ = {args->rows, tensors_.data<int32_t>(XTK_POSITIONS), 1, nullptr,
+                0};
   run(XTK_STAGE_LAUNCH, launch_parts(*args));
 }
 
-void Session::wait() { backend::check(hipStreamSynchronize(grid_.stream), "hipStreamSynchronize"); }
+void Session::wait() {
+  backend::check(hipStreamSynchronize(grid_.stream), "hipStreamSynchronize");
+}
 
 DeviceBuffer& Session::staging(const char* name, uint64_t bytes) {
   DeviceBuffer& buffer = staging_[name];
@@ -169,24 +184,35 @@ void Session::select(const xtk_select_args* args) {
   backend::apply(choices_);
   const xtk_select_args& a = *args;
   const uint64_t rows = static_cast<uint64_t>(a.rows);
-  const auto stage = [this](const char* name, const auto* values, uint64_t count) -> DeviceBuffer& {
+  const auto stage = [this](const char* name, const auto* values,
+                            uint64_t count) -> DeviceBuffer& {
     DeviceBuffer& buffer = staging(name, count * sizeof(*values));
     buffer.write(0, buffer.bytes(), values);
     return buffer;
   };
-  const uint64_t table_entries = a.page_table == nullptr ? 0 : rows * static_cast<uint64_t>(a.table_width);
-  const int32_t* table = stage("select.page_table", a.page_table, table_entries).as<int32_t>();
-  const RowTables tables{a.rows, stage("select.lengths", a.lengths, rows).as<int32_t>(), 0,
-                         a.page_table == nullptr ? nullptr : table, a.table_width};
-  DeviceBuffer& list = stage("select.list", a.list, static_cast<uint64_t>(a.list_entries));
+  const uint64_t table_entries =
+      a.page_table == nullptr ? 0 : rows * static_cast<uint64_t>(a.table_width);
+  const int32_t* table =
+      stage("select.page_table", a.page_table, table_entries).as<int32_t>();
+  const RowTables tables{
+      a.rows, stage("select.lengths", a.lengths, rows).as<int32_t>(), 0,
+      a.page_table == nullptr ? nullptr : table, a.table_width};
+  DeviceBuffer& list =
+      stage("select.list", a.list, static_cast<uint64_t>(a.list_entries));
   base::SelectOperands selection = select_operands(tables, a.k);
-  selection.scores = stage("select.scores", a.scores, static_cast<uint64_t>(a.scores_count)).as<float>();
-  selection.row_start = stage("select.row_start", a.row_start, rows).as<int64_t>();
+  selection.scores =
+      stage("select.scores", a.scores, static_cast<uint64_t>(a.scores_count))
+          .as<float>();
+  selection.row_start =
+      stage("select.row_start", a.row_start, rows).as<int64_t>();
   selection.indptr = stage("select.indptr", a.indptr, rows).as<int32_t>();
   selection.list = list.as<int32_t>();
   const int64_t largest = *std::max_element(a.lengths, a.lengths + a.rows);
   witnessed_ = tables;
-  run(XTK_STAGE_SELECT, {{"selection", [=, this] { return base::launch_selection(selection, largest, grid_); }}});
+  run(XTK_STAGE_SELECT, {{"selection", [=, this] {
+                            return base::launch_selection(selection, largest,
+                                                          grid_);
+                          }}});
   wait();
   list.read(0, list.bytes(), a.list);
 }
@@ -197,35 +223,50 @@ void Session::score(const xtk_score_args* args) {
   const xtk_score_args& a = *args;
   const uint64_t rows = static_cast<uint64_t>(a.rows);
   const uint64_t heads = static_cast<uint64_t>(geometry_.heads);
-  const auto stage = [this](const char* name, const auto* values, uint64_t count) -> DeviceBuffer& {
+  const auto stage = [this](const char* name, const auto* values,
+                            uint64_t count) -> DeviceBuffer& {
     DeviceBuffer& buffer = staging(name, count * sizeof(*values));
     buffer.write(0, buffer.bytes(), values);
     return buffer;
   };
   const RowTables tables{
       a.rows, stage("score.lengths", a.lengths, rows).as<int32_t>(), 0,
-      stage("score.page_table", a.page_table, rows * static_cast<uint64_t>(a.table_width)).as<int32_t>(), a.table_width};
-  DeviceBuffer& scores = stage("score.scores", a.scores, rows * static_cast<uint64_t>(a.score_stride));
+      stage("score.page_table", a.page_table,
+            rows * static_cast<uint64_t>(a.table_width))
+          .as<int32_t>(),
+      a.table_width};
+  DeviceBuffer& scores = stage("score.scores", a.scores,
+                               rows * static_cast<uint64_t>(a.score_stride));
   const ScoreOperands operands{
       .geometry = geometry_,
       .rows = tables,
-      .query = stage("score.index_query", a.index_query, rows * heads * kHeadDim).as<uint16_t>(),
+      .query =
+          stage("score.index_query", a.index_query, rows * heads * kHeadDim)
+              .as<uint16_t>(),
       .weights = stage("score.weights", a.weights, rows * heads).as<float>(),
-      .cache = stage("score.cache", a.cache, static_cast<uint64_t>(a.pages) * kPageBytes).as<uint8_t>(),
+      .cache = stage("score.cache", a.cache,
+                     static_cast<uint64_t>(a.pages) * kPageBytes)
+                   .as<uint8_t>(),
       .scores = scores.as<float>(),
       .score_stride = a.score_stride};
-  run(XTK_STAGE_SCORE, {{"scoring", [=, this] { return base::launch_scores(operands, grid_); }}});
+  run(XTK_STAGE_SCORE, {{"scoring", [=, this] {
+                           return base::launch_scores(operands, grid_);
+                         }}});
   wait();
   scores.read(0, scores.bytes(), a.scores);
 }
 
 xtk_witness_row Session::witness(int row) const {
-  require(witnessed_.rows > 0, "there is no witness before a launch or a selection");
-  require(row >= 0 && row < witnessed_.rows, "there is no row {}; the last launch or selection had {}", row,
+  require(witnessed_.rows > 0,
+          "there is no witness before a launch or a selection");
+  require(row >= 0 && row < witnessed_.rows,
+          "there is no row {}; the last launch or selection had {}", row,
           witnessed_.rows);
   const size_t index = static_cast<size_t>(row);
   int32_t length;
-  backend::check(hipMemcpy(&length, witnessed_.lengths + index, sizeof(length), hipMemcpyDeviceToHost), "hipMemcpy");
+  backend::check(hipMemcpy(&length, witnessed_.lengths + index, sizeof(length),
+                           hipMemcpyDeviceToHost),
+                 "hipMemcpy");
   SelectPath path;
   paths_.read(index * sizeof(path), sizeof(path), &path);
   const bool launched = witnessed_.length_bias != 0;
@@ -240,23 +281,29 @@ xtk_witness_row Session::witness(int row) const {
   return witness;
 }
 
-double Session::replay(const xtk_replay_args* args, const double* microseconds) {
+double Session::replay(const xtk_replay_args* args,
+                       const double* microseconds) {
   check_replay(args, microseconds);
   const auto found = last_.find(args->stage);
-  require(found != last_.end(), "there is no call of stage {} to replay", args->stage);
+  require(found != last_.end(), "there is no call of stage {} to replay",
+          args->stage);
   std::vector<Part> parts;
   for (const Part& part : found->second)
-    if (args->part == nullptr || std::string_view(args->part) == part.name) parts.push_back(part);
-  require(!parts.empty(), "stage {} has no part '{}'", args->stage, args->part == nullptr ? "" : args->part);
+    if (args->part == nullptr || std::string_view(args->part) == part.name)
+      parts.push_back(part);
+  require(!parts.empty(), "stage {} has no part '{}'", args->stage,
+          args->part == nullptr ? "" : args->part);
 
   backend::apply(choices_);
-  constexpr uint64_t kEvictingBytes = uint64_t{64} << 20;  // more than any L2 holds
+  constexpr uint64_t kEvictingBytes = uint64_t{64}
+                                      << 20;  // more than any L2 holds
   DeviceBuffer evicting(args->cold == 1 ? kEvictingBytes : 0, "evicting");
   hipEvent_t begin;
   hipEvent_t end;
   backend::check(hipEventCreate(&begin), "hipEventCreate");
   backend::check(hipEventCreate(&end), "hipEventCreate");
-  // Cold replays are timed one by one, so that evicting is not; the others all at once.
+  // Cold replays are timed one by one, so that evicting is not; the others all
+  // at once.
   const int timings = args->cold == 1 ? args->replays : 1;
   double milliseconds = 0;
   for (int i = 0; i < timings; ++i) {
@@ -267,7 +314,8 @@ double Session::replay(const xtk_replay_args* args, const double* microseconds) 
     backend::check(hipEventRecord(end, grid_.stream), "hipEventRecord");
     backend::check(hipEventSynchronize(end), "hipEventSynchronize");
     float elapsed = 0;
-    backend::check(hipEventElapsedTime(&elapsed, begin, end), "hipEventElapsedTime");
+    backend::check(hipEventElapsedTime(&elapsed, begin, end),
+                   "hipEventElapsedTime");
     milliseconds += static_cast<double>(elapsed);
   }
   static_cast<void>(hipEventDestroy(begin));
@@ -276,7 +324,8 @@ double Session::replay(const xtk_replay_args* args, const double* microseconds) 
 }
 
 uint64_t Session::scratch_bytes() const {
-  uint64_t bytes = q_down_.bytes() + slice_bins_.bytes() + sliced_.bytes() + candidates_.bytes() + paths_.bytes();
+  uint64_t bytes = q_down_.bytes() + slice_bins_.bytes() + sliced_.bytes() +
+                   candidates_.bytes() + paths_.bytes();
   for (const auto& [name, buffer] : staging_) bytes += buffer.bytes();
   return bytes;
 }

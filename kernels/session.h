@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// An open candidate: its tensors, its scratch and what it did last. candidate.cpp is the ABI's border around it; everything
-// here throws Failure.
+// An open candidate: its tensors, its scratch and what it did last.
+// candidate.cpp is the ABI's border around it; everything here throws Failure.
 //
-// A call is a list of named parts, each a few kernels; replay runs the parts of the last call of a stage again. Scratch
-// is filled once, when the session opens, and never cleared.
+// A call is a list of named parts, each a few kernels; replay runs the parts of
+// the last call of a stage again. Scratch is filled once, when the session
+// opens, and never cleared.
 
 #include <cstdint>
 #include <functional>
@@ -52,19 +53,21 @@ class Session {
   // A staging buffer of exactly this size, kept while calls ask for the same.
   DeviceBuffer& staging(const char* name, uint64_t bytes);
 
-  xtk_open_options options_;                    // as opened; its schedule points to no memory of ours
-  backend::Choices choices_;                    // of this session's launches
-  Geometry geometry_;                           // of the model
-  Tensors tensors_;                             // of launches
-  DeviceBuffer q_down_;                         // scratch of the front
-  DeviceBuffer slice_bins_;                     // scratch of the selection
-  DeviceBuffer sliced_;                         // scratch of the selection
-  DeviceBuffer candidates_;                     // scratch of the selection
-  DeviceBuffer paths_;                          // of the last selection's rows
-  base::Grid grid_;                             // how kernels are launched
-  std::map<std::string, DeviceBuffer> staging_; // arguments of select and score
-  std::map<int, std::vector<Part>> last_;       // parts of the last call, by stage
-  RowTables witnessed_{};                       // rows of the last launch or selection
+  xtk_open_options
+      options_;  // as opened; its schedule points to no memory of ours
+  backend::Choices choices_;  // of this session's launches
+  Geometry geometry_;         // of the model
+  Tensors tensors_;           // of launches
+  DeviceBuffer q_down_;       // scratch of the front
+  DeviceBuffer slice_bins_;   // scratch of the selection
+  DeviceBuffer sliced_;       // scratch of the selection
+  DeviceBuffer candidates_;   // scratch of the selection
+  DeviceBuffer paths_;        // of the last selection's rows
+  base::Grid grid_;           // how kernels are launched
+  std::map<std::string, DeviceBuffer>
+      staging_;                            // arguments of select and score
+  std::map<int, std::vector<Part>> last_;  // parts of the last call, by stage
+  RowTables witnessed_{};  // rows of the last launch or selection
 };
 
 }  // namespace exact_topk::kernels

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The base arm's stages 1 to 5 as kernels, one a stage: the cache store is complete before scoring starts.
+// The base arm's stages 1 to 5 as kernels, one a stage: the cache store is
+// complete before scoring starts.
 
 #include "kernels/stages/front.h"
 #include "kernels/stages/score.h"
 
 namespace exact_topk::kernels::base {
 
-inline constexpr int kNormThreads = 512;  // of a block that takes a row through a norm
-inline constexpr int kTaskWaves = 4;      // of a block whose waves take tasks one by one
+inline constexpr int kNormThreads =
+    512;  // of a block that takes a row through a norm
+inline constexpr int kTaskWaves =
+    4;  // of a block whose waves take tasks one by one
 
 // This wave among all waves of the grid's x, and how many there are.
 struct WaveOfGrid {
@@ -19,7 +22,8 @@ struct WaveOfGrid {
 
 template <int Wave>
 __device__ inline WaveOfGrid wave_of_grid() {
-  return {static_cast<int>(blockIdx.x) * kTaskWaves + hip::wave<Wave>(), static_cast<int>(gridDim.x) * kTaskWaves};
+  return {static_cast<int>(blockIdx.x) * kTaskWaves + hip::wave<Wave>(),
+          static_cast<int>(gridDim.x) * kTaskWaves};
 }
 
 // Grid: a block a row.
@@ -34,7 +38,8 @@ __global__ void input_rows(FrontOperands o) {
 template <int Wave>
 __global__ void project_down(FrontOperands o) {
   const WaveOfGrid wave = wave_of_grid<Wave>();
-  for (int task = wave.index; task < down_tasks(o.geometry); task += wave.count) down_task<Wave>(o, task);
+  for (int task = wave.index; task < down_tasks(o.geometry); task += wave.count)
+    down_task<Wave>(o, task);
 }
 
 // Grid: a block a row.
@@ -49,7 +54,8 @@ __global__ void norm_rows(FrontOperands o) {
 template <int Wave>
 __global__ void project_up(FrontOperands o) {
   const WaveOfGrid wave = wave_of_grid<Wave>();
-  for (int task = wave.index; task < up_tasks(o.geometry); task += wave.count) up_task<Wave>(o, task);
+  for (int task = wave.index; task < up_tasks(o.geometry); task += wave.count)
+    up_task<Wave>(o, task);
 }
 
 // Grid: (any, R). Task 0 of a row is its key, the others its heads.
@@ -74,7 +80,8 @@ __global__ void score_rows(ScoreOperands o) {
   const int n = o.rows.keys(row);
   const int tiles = tiles_of(n);
   const WaveOfGrid wave = wave_of_grid<Wave>();
-  for (int tile = wave.index; tile < tiles; tile += wave.count) score_tile_of_row<Wave>(o, row, n, tile);
+  for (int tile = wave.index; tile < tiles; tile += wave.count)
+    score_tile_of_row<Wave>(o, row, n, tile);
 }
 
 }  // namespace exact_topk::kernels::base
