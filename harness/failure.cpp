@@ -134,7 +134,7 @@ void on_signal(int number, siginfo_t* info, void*) {
   if (number == SIGTERM && from_outside && ranks > 1 &&
       info->si_pid == getppid())
     failure::leave(
-        kError);  // mpirun ends the run: the rank that made it do so has spoken
+        kErrorStatus);  // mpirun ends the run: the rank that made it do so has spoken
   char what[128];
   const char* name = sigabbrev_np(number);
   std::snprintf(what, sizeof what, "was ended by SIG%s",
