@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What callers may pass. Each function throws Failure with one sentence for the first argument that is out of range, and
-// changes nothing; what passes here cannot send a kernel out of its buffers.
+// What callers may pass. Each function throws Failure with one sentence for the
+// first argument that is out of range, and changes nothing; what passes here
+// cannot send a kernel out of its buffers.
 
 #include "kernels/candidate.h"
 

@@ -20,10 +20,13 @@ void apply(const Choices& choices) {
 }
 
 std::string describe(hipError_t error) {
-  return error == hipErrorLaunchFailure ? hip::cpu::last_report() : hipGetErrorString(error);
+  return error == hipErrorLaunchFailure ? hip::cpu::last_report()
+                                        : hipGetErrorString(error);
 }
 
-void name_allocation(const void* pointer, const std::string& name) { hip::cpu::name_allocation(pointer, name); }
+void name_allocation(const void* pointer, const std::string& name) {
+  hip::cpu::name_allocation(pointer, name);
+}
 
 size_t lds_bytes(int) { return hip::cpu::kLdsBytes; }
 
@@ -44,7 +47,9 @@ void name_allocation(const void*, const std::string&) {}
 #endif
 
 void check(hipError_t error, const char* call) {
-  if (error != hipSuccess) throw Failure(XTK_FAILED, fmt::format("{} failed: {}", call, describe(error)));
+  if (error != hipSuccess)
+    throw Failure(XTK_FAILED,
+                  fmt::format("{} failed: {}", call, describe(error)));
 }
 
 }  // namespace exact_topk::kernels::backend

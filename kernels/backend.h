@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What differs between the candidates that are built from this one source, apart from HIP itself: the name, whether the
-// host reads device memory in place, and what a run can choose.
+// What differs between the candidates that are built from this one source,
+// apart from HIP itself: the name, whether the host reads device memory in
+// place, and what a run can choose.
 
 #include <cstdint>
 #include <string>
@@ -31,14 +32,15 @@ inline constexpr bool kHostReadsDevice = false;
 // What a run chooses of a simulated device; a real one ignores it.
 struct Choices {
   int wave = (kWaveSizes & 64) != 0 ? 64 : 32;  // lanes a wave
-  std::string schedule;                         // order in which threads run; empty: the default
-  uint64_t seed = 1;                            // of the pattern in fresh memory and LDS
+  std::string schedule;  // order in which threads run; empty: the default
+  uint64_t seed = 1;     // of the pattern in fresh memory and LDS
 };
 
 // LDS that a block of this device may have, in bytes.
 size_t lds_bytes(int device);
 
-// Sets them for what follows in this process. Throws Failure for a schedule that does not parse.
+// Sets them for what follows in this process. Throws Failure for a schedule
+// that does not parse.
 void apply(const Choices& choices);
 
 // The sentence of an error that a call or launch returned.
@@ -47,7 +49,8 @@ std::string describe(hipError_t error);
 // Gives an allocation the name by which reports call it.
 void name_allocation(const void* pointer, const std::string& name);
 
-// Throws Failure unless the call went well: XTK_FAILED with the device's sentence.
+// Throws Failure unless the call went well: XTK_FAILED with the device's
+// sentence.
 void check(hipError_t error, const char* call);
 
 }  // namespace exact_topk::kernels::backend

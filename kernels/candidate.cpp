@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The border of the ABI (candidate.h): null handles, statuses and sentences. No exception passes it.
+// The border of the ABI (candidate.h): null handles, statuses and sentences. No
+// exception passes it.
 
 #include "kernels/candidate.h"
 
@@ -23,7 +24,8 @@ namespace {
 
 namespace kernels = exact_topk::kernels;
 
-thread_local std::string open_error;  // the sentence on the last failure without a candidate in this thread
+thread_local std::string open_error;  // the sentence on the last failure
+                                      // without a candidate in this thread
 
 // Runs a call and turns what it throws into a status and the sentence.
 template <class Call>
@@ -57,24 +59,27 @@ uint32_t xtk_abi_version(void) { return XTK_ABI_VERSION; }
 xtk_status xtk_describe(xtk_description* description) {
   return guarded(open_error, [&] {
     kernels::require(description != nullptr, "description is a null pointer");
-    kernels::require(description->struct_size >= sizeof(xtk_description),
-                     "description has a struct_size of {}; this version needs {}", description->struct_size,
-                     sizeof(xtk_description));
-    *description = {.struct_size = description->struct_size,
-                    .name = kernels::backend::kName,
-                    .version = EXACT_TOPK_VERSION,
-                    .device = kernels::backend::kDevice,
-                    .stages = XTK_STAGE_LAUNCH | XTK_STAGE_SCORE | XTK_STAGE_SELECT,
-                    .wave_sizes = kernels::backend::kWaveSizes,
-                    .published = (uint64_t{1} << XTK_TENSOR_COUNT) - 1,
-                    .clobbers_score_tail = 0,
-                    .repeatable = 1,
-                    .contract = "base",
-                    .arms = kernels::kArms};
+    kernels::require(
+        description->struct_size >= sizeof(xtk_description),
+        "description has a struct_size of {}; this version needs {}",
+        description->struct_size, sizeof(xtk_description));
+    *description = {
+        .struct_size = description->struct_size,
+        .name = kernels::backend::kName,
+        .version = EXACT_TOPK_VERSION,
+        .device = kernels::backend::kDevice,
+        .stages = XTK_STAGE_LAUNCH | XTK_STAGE_SCORE | XTK_STAGE_SELECT,
+        .wave_sizes = kernels::backend::kWaveSizes,
+        .published = (uint64_t{1} << XTK_TENSOR_COUNT) - 1,
+        .clobbers_score_tail = 0,
+        .repeatable = 1,
+        .contract = "base",
+        .arms = kernels::kArms};
   });
 }
 
-xtk_status xtk_open(const xtk_open_options* options, xtk_candidate** candidate) {
+xtk_status xtk_open(const xtk_open_options* options,
+                    xtk_candidate** candidate) {
   return guarded(open_error, [&] {
     kernels::require(candidate != nullptr, "candidate is a null pointer");
     *candidate = nullptr;
@@ -92,19 +97,22 @@ uint64_t xtk_tensor_bytes(const xtk_candidate* candidate, xtk_tensor tensor) {
   return candidate == nullptr ? 0 : candidate->session.tensors().bytes(tensor);
 }
 
-xtk_status xtk_write(xtk_candidate* candidate, xtk_tensor tensor, int32_t layer, uint64_t offset, uint64_t bytes,
-                     const void* source) {
-  return with(candidate,
-              [&](kernels::Session& session) { session.tensors().write(tensor, layer, offset, bytes, source); });
+xtk_status xtk_write(xtk_candidate* candidate, xtk_tensor tensor, int32_t layer,
+                     uint64_t offset, uint64_t bytes, const void* source) {
+  return with(candidate, [&](kernels::Session& session) {
+    session.tensors().write(tensor, layer, offset, bytes, source);
+  });
 }
 
-xtk_status xtk_read(xtk_candidate* candidate, xtk_tensor tensor, int32_t layer, uint64_t offset, uint64_t bytes,
-                    void* destination) {
-  return with(candidate,
-              [&](kernels::Session& session) { session.tensors().read(tensor, layer, offset, bytes, destination); });
+xtk_status xtk_read(xtk_candidate* candidate, xtk_tensor tensor, int32_t layer,
+                    uint64_t offset, uint64_t bytes, void* destination) {
+  return with(candidate, [&](kernels::Session& session) {
+    session.tensors().read(tensor, layer, offset, bytes, destination);
+  });
 }
 
-const void* xtk_view(xtk_candidate* candidate, xtk_tensor tensor, int32_t layer) {
+const void* xtk_view(xtk_candidate* candidate, xtk_tensor tensor,
+                     int32_t layer) {
   const void* view = nullptr;
   if (kernels::backend::kHostReadsDevice) {
     with(candidate, [&](kernels::Session& session) {
@@ -116,7 +124,8 @@ const void* xtk_view(xtk_candidate* candidate, xtk_tensor tensor, int32_t layer)
 }
 
 xtk_status xtk_launch(xtk_candidate* candidate, const xtk_launch_args* args) {
-  return with(candidate, [&](kernels::Session& session) { session.launch(args); });
+  return with(candidate,
+              [&](kernels::Session& session) { session.launch(args); });
 }
 
 xtk_status xtk_wait(xtk_candidate* candidate) {
@@ -124,26 +133,33 @@ xtk_status xtk_wait(xtk_candidate* candidate) {
 }
 
 xtk_status xtk_select(xtk_candidate* candidate, const xtk_select_args* args) {
-  return with(candidate, [&](kernels::Session& session) { session.select(args); });
+  return with(candidate,
+              [&](kernels::Session& session) { session.select(args); });
 }
 
 xtk_status xtk_score(xtk_candidate* candidate, const xtk_score_args* args) {
-  return with(candidate, [&](kernels::Session& session) { session.score(args); });
+  return with(candidate,
+              [&](kernels::Session& session) { session.score(args); });
 }
 
-xtk_status xtk_witness(xtk_candidate* candidate, int32_t row, xtk_witness_row* witness) {
+xtk_status xtk_witness(xtk_candidate* candidate, int32_t row,
+                       xtk_witness_row* witness) {
   return with(candidate, [&](kernels::Session& session) {
     kernels::require(witness != nullptr, "witness is a null pointer");
     const uint32_t size = witness->struct_size;
-    kernels::require(size >= sizeof(xtk_witness_row), "witness has a struct_size of {}; this version needs {}", size,
-                     sizeof(xtk_witness_row));
+    kernels::require(size >= sizeof(xtk_witness_row),
+                     "witness has a struct_size of {}; this version needs {}",
+                     size, sizeof(xtk_witness_row));
     *witness = session.witness(row);
     witness->struct_size = size;
   });
 }
 
-xtk_status xtk_replay(xtk_candidate* candidate, const xtk_replay_args* args, double* microseconds) {
-  return with(candidate, [&](kernels::Session& session) { *microseconds = session.replay(args, microseconds); });
+xtk_status xtk_replay(xtk_candidate* candidate, const xtk_replay_args* args,
+                      double* microseconds) {
+  return with(candidate, [&](kernels::Session& session) {
+    *microseconds = session.replay(args, microseconds);
+  });
 }
 
 uint64_t xtk_scratch_bytes(const xtk_candidate* candidate) {

@@ -20,7 +20,9 @@ class DeviceBuffer {
     if (bytes == 0) return;
     if (hipMalloc(&data_, bytes) != hipSuccess) {
       static_cast<void>(hipGetLastError());
-      throw Failure(XTK_FAILED, fmt::format("the device has no room for the {} bytes of {}", bytes, name));
+      throw Failure(XTK_FAILED,
+                    fmt::format("the device has no room for the {} bytes of {}",
+                                bytes, name));
     }
     backend::name_allocation(data_, name);
   }
@@ -28,7 +30,8 @@ class DeviceBuffer {
     if (data_ != nullptr) static_cast<void>(hipFree(data_));
   }
   DeviceBuffer(DeviceBuffer&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+      : data_(std::exchange(other.data_, nullptr)),
+        bytes_(std::exchange(other.bytes_, 0)) {}
   DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(bytes_, other.bytes_);
@@ -43,14 +46,20 @@ class DeviceBuffer {
 
   // Both ranges lie inside the buffer.
   void write(uint64_t offset, uint64_t bytes, const void* source) {
-    if (bytes != 0) backend::check(hipMemcpy(as<uint8_t>() + offset, source, bytes, hipMemcpyHostToDevice), "hipMemcpy");
+    if (bytes != 0)
+      backend::check(hipMemcpy(as<uint8_t>() + offset, source, bytes,
+                               hipMemcpyHostToDevice),
+                     "hipMemcpy");
   }
   void read(uint64_t offset, uint64_t bytes, void* destination) const {
     if (bytes != 0)
-      backend::check(hipMemcpy(destination, as<uint8_t>() + offset, bytes, hipMemcpyDeviceToHost), "hipMemcpy");
+      backend::check(hipMemcpy(destination, as<uint8_t>() + offset, bytes,
+                               hipMemcpyDeviceToHost),
+                     "hipMemcpy");
   }
   void fill(int byte) {
-    if (bytes_ != 0) backend::check(hipMemset(data_, byte, bytes_), "hipMemset");
+    if (bytes_ != 0)
+      backend::check(hipMemset(data_, byte, bytes_), "hipMemset");
   }
 
  private:

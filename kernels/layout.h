@@ -72,7 +72,8 @@ struct Range {
 // Slices of a row of n > 0 keys where `rows` rows share `blocks` blocks: about
 // one per 1,024 keys, at most 64, no more than the blocks that a row can have
 // for itself, and never so few that a slice's counts would pass 16 bits.
-EXACT_TOPK_HOST_DEVICE constexpr int select_slices(int64_t n, int rows, int blocks,
+EXACT_TOPK_HOST_DEVICE constexpr int select_slices(int64_t n, int rows,
+                                                   int blocks,
                                                    int most = kMaxSlices) {
   const int64_t pages = ceil_div(n, kPageTokens);
   const int64_t fewest = ceil_div(pages, kMaxSliceKeys / kPageTokens);

@@ -13,7 +13,8 @@ struct Kernel {
   void (*wave64)(Parameters...);
 };
 template <class... Parameters>
-Kernel(void (*)(Parameters...), void (*)(Parameters...)) -> Kernel<Parameters...>;
+Kernel(void (*)(Parameters...), void (*)(Parameters...))
+    -> Kernel<Parameters...>;
 
 // Launches kernels in order until one fails.
 class Sequence {
@@ -21,11 +22,13 @@ class Sequence {
   explicit Sequence(const Grid& grid) : grid_(grid) {}
 
   template <class... Parameters, class... Arguments>
-  Sequence& run(const Kernel<Parameters...>& kernel, dim3 blocks, int threads, size_t lds_bytes,
-                const Arguments&... arguments) {
+  Sequence& run(const Kernel<Parameters...>& kernel, dim3 blocks, int threads,
+                size_t lds_bytes, const Arguments&... arguments) {
     if (error_ != hipSuccess) return *this;
-    hipLaunchKernelGGL(grid_.wave == 32 ? kernel.wave32 : kernel.wave64, blocks, dim3(static_cast<uint32_t>(threads)),
-                       static_cast<uint32_t>(lds_bytes), grid_.stream, arguments...);
+    hipLaunchKernelGGL(grid_.wave == 32 ? kernel.wave32 : kernel.wave64, blocks,
+                       dim3(static_cast<uint32_t>(threads)),
+                       static_cast<uint32_t>(lds_bytes), grid_.stream,
+                       arguments...);
     error_ = hipGetLastError();
     return *this;
   }
@@ -36,7 +39,9 @@ class Sequence {
   hipError_t error_ = hipSuccess;  // the first
 };
 
-size_t norm_lds(int count) { return sizeof(NormLds) + sizeof(float) * static_cast<size_t>(count); }
+size_t norm_lds(int count) {
+  return sizeof(NormLds) + sizeof(float) * static_cast<size_t>(count);
+}
 
 // Blocks whose waves share this many tasks, one each where the grid allows.
 uint32_t task_blocks(int tasks, const Grid& grid) {
@@ -44,7 +49,9 @@ uint32_t task_blocks(int tasks, const Grid& grid) {
   return static_cast<uint32_t>(wanted < grid.blocks ? wanted : grid.blocks);
 }
 
-uint32_t row_blocks(const RowTables& rows) { return static_cast<uint32_t>(rows.rows); }
+uint32_t row_blocks(const RowTables& rows) {
+  return static_cast<uint32_t>(rows.rows);
+}
 
 }  // namespace
 
@@ -52,37 +59,54 @@ hipError_t launch_front(const FrontOperands& o, const Grid& grid) {
   const dim3 rows(row_blocks(o.rows));
   const int wave_threads = kTaskWaves * grid.wave;
   return Sequence(grid)
-      .run(Kernel{input_rows<32>, input_rows<64>}, rows, kNormThreads, norm_lds(o.geometry.hidden), o)
-      .run(Kernel{project_down<32>, project_down<64>}, dim3(task_blocks(down_tasks(o.geometry), grid)), wave_threads, 0, o)
-      .run(Kernel{norm_rows<32>, norm_rows<64>}, rows, kNormThreads, norm_lds(o.geometry.q_lora), o)
-      .run(Kernel{project_up<32>, project_up<64>}, dim3(task_blocks(up_tasks(o.geometry), grid)), wave_threads, 0, o)
+      .run(Kernel{input_rows<32>, input_rows<64>}, rows, kNormThreads,
+           norm_lds(o.geometry.hidden), o)
+      .run(Kernel{project_down<32>, project_down<64>},
+           dim3(task_blocks(down_tasks(o.geometry), grid)), wave_threads, 0, o)
+      .run(Kernel{norm_rows<32>, norm_rows<64>}, rows, kNormThreads,
+           norm_lds(o.geometry.q_lora), o)
+      .run(Kernel{project_up<32>, project_up<64>},
+           dim3(task_blocks(up_tasks(o.geometry), grid)), wave_threads, 0, o)
       .error();
 }
 
 hipError_t launch_keys_and_queries(const FrontOperands& o, const Grid& grid) {
-  const dim3 blocks(task_blocks(1 + o.geometry.heads, grid), row_blocks(o.rows));
+  const dim3 blocks(task_blocks(1 + o.geometry.heads, grid),
+                    row_blocks(o.rows));
   return Sequence(grid)
-      .run(Kernel{keys_and_queries<32>, keys_and_queries<64>}, blocks, kTaskWaves * grid.wave, 0, o)
+      .run(Kernel{keys_and_queries<32>, keys_and_queries<64>}, blocks,
+           kTaskWaves * grid.wave, 0, o)
       .error();
 }
 
 hipError_t launch_scores(const ScoreOperands& o, const Grid& grid) {
   const dim3 blocks(static_cast<uint32_t>(grid.blocks), row_blocks(o.rows));
-  return Sequence(grid).run(Kernel{score_rows<32>, score_rows<64>}, blocks, kTaskWaves * grid.wave, 0, o).error();
+  return Sequence(grid)
+      .run(Kernel{score_rows<32>, score_rows<64>}, blocks,
+           kTaskWaves * grid.wave, 0, o)
+      .error();
 }
 
-hipError_t launch_selection(const SelectOperands& o, int64_t largest_keys, const Grid& grid) {
+hipError_t launch_selection(const SelectOperands& o, int64_t largest_keys,
+                            const Grid& grid) {
   const dim3 rows(row_blocks(o.rows));
   const dim3 slices(kSlices, row_blocks(o.rows));
   Sequence sequence(grid);
-  sequence.run(Kernel{select_short_rows<32>, select_short_rows<64>}, rows, kSelectThreads, sizeof(SelectLds), o);
+  sequence.run(Kernel{select_short_rows<32>, select_short_rows<64>}, rows,
+               kSelectThreads, sizeof(SelectLds), o);
   if (largest_keys <= kOneBlockKeys) return sequence.error();
   for (int pass = 0; pass < kPasses; ++pass) {
-    sequence.run(Kernel{count_slices<32>, count_slices<64>}, slices, kSelectThreads, sizeof(RadixLds), o, pass)
-        .run(Kernel{add_slices<32>, add_slices<64>}, rows, kSelectThreads, sizeof(RadixLds), o, pass);
+    sequence
+        .run(Kernel{count_slices<32>, count_slices<64>}, slices, kSelectThreads,
+             sizeof(RadixLds), o, pass)
+        .run(Kernel{add_slices<32>, add_slices<64>}, rows, kSelectThreads,
+             sizeof(RadixLds), o, pass);
   }
-  return sequence.run(Kernel{place_slices<32>, place_slices<64>}, slices, kSelectThreads, sizeof(PlaceLds), o)
-      .run(Kernel{resolve_slices<32>, resolve_slices<64>}, rows, kSelectThreads, sizeof(ResolveLds), o)
+  return sequence
+      .run(Kernel{place_slices<32>, place_slices<64>}, slices, kSelectThreads,
+           sizeof(PlaceLds), o)
+      .run(Kernel{resolve_slices<32>, resolve_slices<64>}, rows, kSelectThreads,
+           sizeof(ResolveLds), o)
       .error();
 }
 

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The base arm's stages 1 to 5 as kernels, one a stage: the cache store is complete before scoring starts.
+// The base arm's stages 1 to 5 as kernels, one a stage: the cache store is
+// complete before scoring starts.
 
 #include "kernels/stages/front.h"
 #include "kernels/stages/score.h"
 
 namespace exact_topk::kernels::base {
 
-inline constexpr int kNormThreads = 512;  // of a block that takes a row through a norm
-inline constexpr int kTaskWaves = 4;      // of a block whose waves take tasks one by one
+inline constexpr int kNormThreads =
+    512;  // of a block that takes a row through a norm
+inline constexpr int kTaskWaves =
+    4;  // of a block whose waves take tasks one by one
 
 // This wave among all waves of the grid's x, and how many there are.
 struct WaveOfGrid {
@@ -19,7 +22,8 @@ struct WaveOfGrid {
 
 template <int Wave>
 __device__ inline WaveOfGrid wave_of_grid() {
-  return {static_cast<int>(blockIdx.x) * kTaskWaves + hip::wave<Wave>(), static_cast<int>(gridDim.x) * kTaskWaves};
+  return {static_cast<int>(blockIdx.x) * kTaskWaves + hip::wave<Wave>(),
+          static_cast<int>(gridDim.x) * kTaskWaves};
 }
 
 // Grid: a block a row.
@@ -34,8 +38,10 @@ __global__ void input_rows(FrontOperands o) {
 template <int Wave>
 __global__ void project_down(FrontOperands o) {
   const WaveOfGrid wave = wave_of_grid<Wave>();
-  for (int task = wave.index; task < down_tasks(o.geometry); task += wave.count) down_task<Wave>(o, task, o.x, StoreRows{o.q_down, o.geometry.q_lora}, StoreRows{o.raw_key, kHeadDim},
-                     StoreRows{o.w, o.geometry.heads});
+  for (int task = wave.index; task < down_tasks(o.geometry); task += wave.count)
+    down_task<Wave>(o, task, o.x, StoreRows{o.q_down, o.geometry.q_lora},
+                    StoreRows{o.raw_key, kHeadDim},
+                    StoreRows{o.w, o.geometry.heads});
 }
 
 // Grid: a block a row.
@@ -44,14 +50,18 @@ __global__ void norm_rows(FrontOperands o) {
   HIP_DYNAMIC_SHARED(NormLds, lds)
   const int row = static_cast<int>(blockIdx.x);
   const float* down = o.q_down + int64_t{row} * o.geometry.q_lora;
-  if (o.rows.keys(row) > 0) norm_task<Wave>(o, row, [down](int i) { return down[i]; }, *lds);
+  if (o.rows.keys(row) > 0)
+    norm_task<Wave>(
+        o, row, [down](int i) { return down[i]; }, *lds);
 }
 
 // Grid: any.
 template <int Wave>
 __global__ void project_up(FrontOperands o) {
   const WaveOfGrid wave = wave_of_grid<Wave>();
-  for (int task = wave.index; task < up_tasks(o.geometry); task += wave.count) up_task<Wave>(o, task, o.q_lora, StoreRows{o.mailbox, o.geometry.heads * kHeadDim});
+  for (int task = wave.index; task < up_tasks(o.geometry); task += wave.count)
+    up_task<Wave>(o, task, o.q_lora,
+                  StoreRows{o.mailbox, o.geometry.heads * kHeadDim});
 }
 
 // Grid: (any, R). Task 0 of a row is its key, the others its heads.
@@ -63,10 +73,14 @@ __global__ void keys_and_queries(FrontOperands o) {
   for (int task = wave.index; task < 1 + o.geometry.heads; task += wave.count) {
     if (task == 0) {
       const auto raw = HeadVector<Wave>::load(o.raw_key + row * kHeadDim);
-      store_key(key_task(o, row, raw), o.slots[row], o.geometry.page_layout, o.cache);
+      store_key(key_task(o, row, raw), o.slots[row], o.geometry.page_layout,
+                o.cache);
     } else {
       const int head = task - 1;
-      query_task(o, row, head, HeadVector<Wave>::load(o.mailbox + (int64_t{row} * o.geometry.heads + head) * kHeadDim));
+      query_task(
+          o, row, head,
+          HeadVector<Wave>::load(
+              o.mailbox + (int64_t{row} * o.geometry.heads + head) * kHeadDim));
     }
   }
 }
@@ -78,7 +92,8 @@ __global__ void score_rows(ScoreOperands o) {
   const int n = o.rows.keys(row);
   const int tiles = tiles_of(n);
   const WaveOfGrid wave = wave_of_grid<Wave>();
-  for (int tile = wave.index; tile < tiles; tile += wave.count) score_tile_of_row<Wave>(o, row, n, tile);
+  for (int tile = wave.index; tile < tiles; tile += wave.count)
+    score_tile_of_row<Wave>(o, row, n, tile);
 }
 
 }  // namespace exact_topk::kernels::base

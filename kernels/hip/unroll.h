@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// EXACT_TOPK_UNROLL before a loop of constant count: arrays that it indexes stay in registers on a GPU.
+// EXACT_TOPK_UNROLL before a loop of constant count: arrays that it indexes
+// stay in registers on a GPU.
 
 #include "kernels/hip/hip.h"
 

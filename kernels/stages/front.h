@@ -4,15 +4,17 @@
 // Stages 1 to 4 as tasks, which both arms share and place in their own ways:
 //
 //   input   one a row, a block:             hidden state, RMSNorm, x
-//   down    one a tile of outputs, a wave:  q_a x, then wk x, then weights_proj x, all rows at once
-//   norm    one a row, a block:             RMSNorm of q_a x, q_lora
-//   up      one a tile of outputs, a wave:  wq_b q_lora, the mailbox, all rows at once
-//   key     one a row, a wave:              the index key, into its slot
-//   query   one a row and head, a wave:     the index query
+//   down    one a tile of outputs, a wave:  q_a x, then wk x, then weights_proj
+//   x, all rows at once norm    one a row, a block:             RMSNorm of q_a
+//   x, q_lora up      one a tile of outputs, a wave:  wq_b q_lora, the mailbox,
+//   all rows at once key     one a row, a wave:              the index key,
+//   into its slot query   one a row and head, a wave:     the index query
 //
-// A weight matrix is read once for all rows. Pad rows run through the tiles beside the live ones, and nothing of theirs is
-// stored. Tasks of a row are for live rows only. Where a task takes its operands from, and where a projection's outputs go, is the
-// arm's affair: memory in the base arm, what other blocks hand over in the head arm.
+// A weight matrix is read once for all rows. Pad rows run through the tiles
+// beside the live ones, and nothing of theirs is stored. Tasks of a row are for
+// live rows only. Where a task takes its operands from, and where a
+// projection's outputs go, is the arm's affair: memory in the base arm, what
+// other blocks hand over in the head arm.
 
 #include <cstdint>
 
@@ -25,29 +27,40 @@
 
 namespace exact_topk::kernels {
 
-__host__ __device__ inline int tiles_of(int outputs) { return (outputs + hip::kTile - 1) / hip::kTile; }
+__host__ __device__ inline int tiles_of(int outputs) {
+  return (outputs + hip::kTile - 1) / hip::kTile;
+}
 __host__ __device__ inline int down_tasks(const Geometry& g) {
   return tiles_of(g.q_lora) + tiles_of(kHeadDim) + tiles_of(g.heads);
 }
-__host__ __device__ inline int up_tasks(const Geometry& g) { return tiles_of(g.heads * kHeadDim); }
+__host__ __device__ inline int up_tasks(const Geometry& g) {
+  return tiles_of(g.heads * kHeadDim);
+}
 
 template <int Wave>
-__device__ inline void input_task(const FrontOperands& o, int row, NormLds& lds) {
+__device__ inline void input_task(const FrontOperands& o, int row,
+                                  NormLds& lds) {
   const int hidden = o.geometry.hidden;
   const int64_t start = int64_t{row} * hidden;
   const bool embed = o.kind == Kind::kEmbed;
-  const HiddenState h{embed ? o.weights.embedding + int64_t{o.tokens[row]} * hidden : nullptr, o.residual + start,
-                      o.partials + start, int64_t{o.rows.rows} * hidden, o.partial_count};
-  rms_norm<Wave>(h, hidden, o.weights.input_gamma, o.geometry.rms_eps, lds, o.x + start);
+  const HiddenState h{
+      embed ? o.weights.embedding + int64_t{o.tokens[row]} * hidden : nullptr,
+      o.residual + start, o.partials + start, int64_t{o.rows.rows} * hidden,
+      o.partial_count};
+  rms_norm<Wave>(h, hidden, o.weights.input_gamma, o.geometry.rms_eps, lds,
+                 o.x + start);
 }
 
-// One tile of a projection: 16 outputs of all rows. store(row, output, value) takes those of live rows.
+// One tile of a projection: 16 outputs of all rows. store(row, output, value)
+// takes those of live rows.
 template <int Wave, class Weight, class Store>
-__device__ inline void project_tile(const Weight* matrix, int outputs, int inputs, int tile, const uint16_t* x,
+__device__ inline void project_tile(const Weight* matrix, int outputs,
+                                    int inputs, int tile, const uint16_t* x,
                                     const RowTables& rows, const Store& store) {
   const int first = tile * hip::kTile;
   const int count = outputs - first < hip::kTile ? outputs - first : hip::kTile;
-  const auto sums = hip::front_tile<Wave>(matrix + int64_t{first} * inputs, count, x, rows.rows, inputs);
+  const auto sums = hip::front_tile<Wave>(matrix + int64_t{first} * inputs,
+                                          count, x, rows.rows, inputs);
   const int lane = hip::lane<Wave>();
   if (lane >= count) return;
   for (int r = 0; r < rows.rows; ++r)
@@ -59,38 +72,51 @@ struct StoreRows {
   float* out;   // [R][outputs]
   int outputs;  // of a row
 
-  __device__ void operator()(int row, int output, float value) const { out[int64_t{row} * outputs + output] = value; }
+  __device__ void operator()(int row, int output, float value) const {
+    out[int64_t{row} * outputs + output] = value;
+  }
 };
 
-// `x` is bf16 [R][hidden]; the stores take q_a x, the raw key and the head weights.
+// `x` is bf16 [R][hidden]; the stores take q_a x, the raw key and the head
+// weights.
 template <int Wave, class StoreDown, class StoreKey, class StoreWeights>
-__device__ inline void down_task(const FrontOperands& o, int task, const uint16_t* x, const StoreDown& store_down,
-                                 const StoreKey& store_key, const StoreWeights& store_weights) {
+__device__ inline void down_task(const FrontOperands& o, int task,
+                                 const uint16_t* x, const StoreDown& store_down,
+                                 const StoreKey& store_key,
+                                 const StoreWeights& store_weights) {
   const Geometry& g = o.geometry;
   const int q_tiles = tiles_of(g.q_lora);
   const int key_tiles = tiles_of(kHeadDim);
   if (task < q_tiles) {
-    project_tile<Wave>(o.weights.q_a, g.q_lora, g.hidden, task, x, o.rows, store_down);
+    project_tile<Wave>(o.weights.q_a, g.q_lora, g.hidden, task, x, o.rows,
+                       store_down);
   } else if (task < q_tiles + key_tiles) {
-    project_tile<Wave>(o.weights.wk, kHeadDim, g.hidden, task - q_tiles, x, o.rows, store_key);
+    project_tile<Wave>(o.weights.wk, kHeadDim, g.hidden, task - q_tiles, x,
+                       o.rows, store_key);
   } else {
-    project_tile<Wave>(o.weights.weights_proj, g.heads, g.hidden, task - q_tiles - key_tiles, x, o.rows,
-                       [&](int row, int output, float value) { store_weights(row, output, value * g.weight_factor); });
+    project_tile<Wave>(o.weights.weights_proj, g.heads, g.hidden,
+                       task - q_tiles - key_tiles, x, o.rows,
+                       [&](int row, int output, float value) {
+                         store_weights(row, output, value * g.weight_factor);
+                       });
   }
 }
 
 // down(i) gives element i of the row's q_a x.
 template <int Wave, class Down>
-__device__ inline void norm_task(const FrontOperands& o, int row, const Down& down, NormLds& lds) {
-  rms_norm<Wave>(down, o.geometry.q_lora, o.weights.q_gamma, o.geometry.rms_eps, lds,
-                 o.q_lora + int64_t{row} * o.geometry.q_lora);
+__device__ inline void norm_task(const FrontOperands& o, int row,
+                                 const Down& down, NormLds& lds) {
+  rms_norm<Wave>(down, o.geometry.q_lora, o.weights.q_gamma, o.geometry.rms_eps,
+                 lds, o.q_lora + int64_t{row} * o.geometry.q_lora);
 }
 
 // `q_lora` is bf16 [R][q_lora]; the store takes the mailbox, [R][H * 128].
 template <int Wave, class Store>
-__device__ inline void up_task(const FrontOperands& o, int task, const uint16_t* q_lora, const Store& store) {
+__device__ inline void up_task(const FrontOperands& o, int task,
+                               const uint16_t* q_lora, const Store& store) {
   const Geometry& g = o.geometry;
-  project_tile<Wave>(o.weights.wq_b, g.heads * kHeadDim, g.q_lora, task, q_lora, o.rows, store);
+  project_tile<Wave>(o.weights.wq_b, g.heads * kHeadDim, g.q_lora, task, q_lora,
+                     o.rows, store);
 }
 
 // A row's line of the rope table.
@@ -106,18 +132,27 @@ __device__ inline RopeLine rope_line(const FrontOperands& o, int row) {
 
 // The index key of a row's raw key.
 template <int Wave>
-__device__ inline QuantisedKey<Wave> key_task(const FrontOperands& o, int row, const HeadVector<Wave>& raw) {
+__device__ inline QuantisedKey<Wave> key_task(const FrontOperands& o, int row,
+                                              const HeadVector<Wave>& raw) {
   const RopeLine line = rope_line(o, row);
-  return index_key(raw, o.weights.k_gamma, o.weights.k_beta, line.cosines, line.sines, o.geometry);
+  return index_key(raw, o.weights.k_gamma, o.weights.k_beta, line.cosines,
+                   line.sines, o.geometry);
 }
 
-// One head of a row's index query from its part of the mailbox; stored, and returned before it is rounded to bf16.
+// One head of a row's index query from its part of the mailbox; stored, and
+// returned before it is rounded to bf16.
 template <int Wave>
-__device__ inline HeadVector<Wave> query_task(const FrontOperands& o, int row, int head, const HeadVector<Wave>& mailbox) {
+__device__ inline HeadVector<Wave> query_task(const FrontOperands& o, int row,
+                                              int head,
+                                              const HeadVector<Wave>& mailbox) {
   const RopeLine line = rope_line(o, row);
-  const auto query = index_query_head(mailbox, line.cosines, line.sines, o.geometry);
-  uint16_t* out = o.index_query + (int64_t{row} * o.geometry.heads + head) * kHeadDim + HeadVector<Wave>::first_dim();
-  for (int e = 0; e < HeadVector<Wave>::kEach; ++e) out[e] = f32_to_bf16(query.value[e]);
+  const auto query =
+      index_query_head(mailbox, line.cosines, line.sines, o.geometry);
+  uint16_t* out = o.index_query +
+                  (int64_t{row} * o.geometry.heads + head) * kHeadDim +
+                  HeadVector<Wave>::first_dim();
+  for (int e = 0; e < HeadVector<Wave>::kEach; ++e)
+    out[e] = f32_to_bf16(query.value[e]);
   return query;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Stage 1: where a hidden state comes from, element by element. The sums are in f32 and in this order.
+// Stage 1: where a hidden state comes from, element by element. The sums are in
+// f32 and in this order.
 
 #include <cstdint>
 
@@ -11,7 +12,8 @@ namespace exact_topk::kernels {
 
 // One row's inputs.
 struct HiddenState {
-  const uint16_t* embedding;  // bf16 [hidden], the token's row; nullptr unless the kind is embed
+  const uint16_t* embedding;  // bf16 [hidden], the token's row; nullptr unless
+                              // the kind is embed
   const float* residual;      // [hidden]
   const float* partials;      // [hidden], the row's of the first partial sum
   int64_t partial_stride;     // elements from one partial sum to the next
@@ -20,7 +22,8 @@ struct HiddenState {
   __device__ float operator()(int i) const {
     if (embedding != nullptr) return bf16_to_f32(embedding[i]);
     float h = residual[i];
-    for (int t = 0; t < partial_count; ++t) h += partials[t * partial_stride + i];
+    for (int t = 0; t < partial_count; ++t)
+      h += partials[t * partial_stride + i];
     return h;
   }
 };

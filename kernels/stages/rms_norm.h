@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// RMSNorm of one row, by one block: out = bf16(v * (1 / sqrt(mean(v^2) + eps)) * gamma). Stages 1 and 2 both end in it.
+// RMSNorm of one row, by one block: out = bf16(v * (1 / sqrt(mean(v^2) + eps))
+// * gamma). Stages 1 and 2 both end in it.
 
 #include <math.h>
 
@@ -18,13 +19,16 @@ struct NormLds {
 
   __device__ float* values() { return reinterpret_cast<float*>(this + 1); }
   static constexpr uint32_t bytes(int count) {
-    return static_cast<uint32_t>(sizeof(float)) * static_cast<uint32_t>(kLargestWaves + count);
+    return static_cast<uint32_t>(sizeof(float)) *
+           static_cast<uint32_t>(kLargestWaves + count);
   }
 };
 
 // value(i) gives element i and is called once for each.
 template <int Wave, class Value>
-__device__ inline void rms_norm(const Value& value, int count, const float* gamma, float eps, NormLds& lds, uint16_t* out) {
+__device__ inline void rms_norm(const Value& value, int count,
+                                const float* gamma, float eps, NormLds& lds,
+                                uint16_t* out) {
   const int threads = static_cast<int>(blockDim.x);
   float* kept = lds.values();
   float squares = 0.0f;
@@ -33,9 +37,11 @@ __device__ inline void rms_norm(const Value& value, int count, const float* gamm
     kept[i] = v;
     squares += v * v;
   }
-  const float mean = block_sum<Wave>(squares, lds.totals) / static_cast<float>(count);
+  const float mean =
+      block_sum<Wave>(squares, lds.totals) / static_cast<float>(count);
   const float rms = 1.0f / sqrtf(mean + eps);
-  for (int i = static_cast<int>(threadIdx.x); i < count; i += threads) out[i] = f32_to_bf16(kept[i] * rms * gamma[i]);
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += threads)
+    out[i] = f32_to_bf16(kept[i] * rms * gamma[i]);
 }
 
 }  // namespace exact_topk::kernels

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Stage 6: the list of one row in base order, by one block, or from runs of positions ("slices") that several blocks count
-// and place. The order is that of SPEC section 3: keys above T's known bits, then candidates above T, then candidates equal to
-// T, each in position order.
+// Stage 6: the list of one row in base order, by one block, or from runs of
+// positions ("slices") that several blocks count and place. The order is that
+// of SPEC section 3: keys above T's known bits, then candidates above T, then
+// candidates equal to T, each in position order.
 
 #include <cstdint>
 
@@ -29,24 +30,35 @@ struct SelectPath {
 
 __device__ inline SelectPath path_of(const Threshold& threshold, int slices) {
   const bool all_bits = threshold.bits == kKeyBits;
-  return {threshold.bits, slices, all_bits ? threshold.wanted : 0, all_bits ? 0 : threshold.sharing, 1};
+  return {threshold.bits, slices, all_bits ? threshold.wanted : 0,
+          all_bits ? 0 : threshold.sharing, 1};
 }
 
 // All positions in order: n <= k.
 __device__ inline void list_all(int n, const Entries& entries) {
-  for (int i = static_cast<int>(threadIdx.x); i < n; i += static_cast<int>(blockDim.x)) entries.set(i, i);
+  for (int i = static_cast<int>(threadIdx.x); i < n;
+       i += static_cast<int>(blockDim.x))
+    entries.set(i, i);
 }
 
-// Places the run [begin, end): keys above the threshold into the list; keys at it behind them where 32 bits are known, as
-// many as are wanted, else into `candidates`. k is the row's entries.
+// Places the run [begin, end): keys above the threshold into the list; keys at
+// it behind them where 32 bits are known, as many as are wanted, else into
+// `candidates`. k is the row's entries.
 template <int Wave>
-__device__ inline void place_run(const RowKeys& keys, int begin, int end, int k, const Threshold& threshold, Offsets offsets,
-                                 const Entries& entries, int32_t* candidates, PlaceLds& lds) {
-  const auto above = [&](int index, int position) { entries.set(index, position); };
-  const auto tie = [&](int index, int position) {
-    if (index < threshold.wanted) entries.set(k - threshold.wanted + index, position);
+__device__ inline void place_run(const RowKeys& keys, int begin, int end, int k,
+                                 const Threshold& threshold, Offsets offsets,
+                                 const Entries& entries, int32_t* candidates,
+                                 PlaceLds& lds) {
+  const auto above = [&](int index, int position) {
+    entries.set(index, position);
   };
-  const auto candidate = [&](int index, int position) { candidates[index] = position; };
+  const auto tie = [&](int index, int position) {
+    if (index < threshold.wanted)
+      entries.set(k - threshold.wanted + index, position);
+  };
+  const auto candidate = [&](int index, int position) {
+    candidates[index] = position;
+  };
   if (threshold.bits == kKeyBits) {
     place<Wave>(keys, begin, end, threshold, offsets, above, tie, lds);
   } else {
@@ -56,26 +68,37 @@ __device__ inline void place_run(const RowKeys& keys, int begin, int end, int k,
 
 // Completes the list from the candidates of a search that stopped early.
 template <int Wave>
-__device__ inline void resolve(const CandidateKeys& keys, int k, const Threshold& stopped, const Entries& entries,
+__device__ inline void resolve(const CandidateKeys& keys, int k,
+                               const Threshold& stopped, const Entries& entries,
                                RadixLds& radix, PlaceLds& lds) {
   const auto exact = [](const Threshold& t) { return t.bits == kKeyBits; };
-  const Threshold threshold = search<Wave>(keys, stopped.sharing, stopped, exact, radix);
-  const auto above = [&](int index, int position) { entries.set(k - stopped.wanted + index, position); };
-  const auto tie = [&](int index, int position) {
-    if (index < threshold.wanted) entries.set(k - threshold.wanted + index, position);
+  const Threshold threshold =
+      search<Wave>(keys, stopped.sharing, stopped, exact, radix);
+  const auto above = [&](int index, int position) {
+    entries.set(k - stopped.wanted + index, position);
   };
-  place<Wave>(keys, 0, stopped.sharing, threshold, Offsets{0, 0}, above, tie, lds);
+  const auto tie = [&](int index, int position) {
+    if (index < threshold.wanted)
+      entries.set(k - threshold.wanted + index, position);
+  };
+  place<Wave>(keys, 0, stopped.sharing, threshold, Offsets{0, 0}, above, tie,
+              lds);
 }
 
 // The whole row of n > k keys by this block.
 template <int Wave>
-__device__ inline SelectPath select_row(const RowKeys& keys, int n, int k, const Entries& entries, SelectLds& lds) {
+__device__ inline SelectPath select_row(const RowKeys& keys, int n, int k,
+                                        const Entries& entries,
+                                        SelectLds& lds) {
   const auto stops = [](const Threshold& t) { return t.stops(); };
-  const Threshold threshold = search<Wave>(keys, n, Threshold{0, 0, k, n}, stops, lds.radix);
-  place_run<Wave>(keys, 0, n, k, threshold, Offsets{0, 0}, entries, lds.candidates, lds.place);
+  const Threshold threshold =
+      search<Wave>(keys, n, Threshold{0, 0, k, n}, stops, lds.radix);
+  place_run<Wave>(keys, 0, n, k, threshold, Offsets{0, 0}, entries,
+                  lds.candidates, lds.place);
   __syncthreads();
   if (threshold.bits != kKeyBits)
-    resolve<Wave>(CandidateKeys{keys.scores, lds.candidates}, k, threshold, entries, lds.radix, lds.place);
+    resolve<Wave>(CandidateKeys{keys.scores, lds.candidates}, k, threshold,
+                  entries, lds.radix, lds.place);
   return path_of(threshold, 1);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dumps/npy.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,8 +44,9 @@ TEST(Npy, HeaderIsWrittenByteForByte) {
 }
 
 TEST(Npy, HeaderGrowsByWholeBlocksOf64) {
-  // 54 characters without the shape's numbers "(1000000, ...)": at 117
-  // characters the dictionary and its newline fill 128 bytes exactly.
+  // From what ends at the dictionary's brace up to the next multiple of 64,
+  // with room for the newline: also where brace and newline fill a block
+  // exactly.
   for (std::size_t dimensions = 0; dimensions < 40; ++dimensions) {
     const std::string header = npy_header(Dtype::f32, Shape(dimensions, 1000));
     const std::size_t end = header.rfind('}') + 1;
@@ -71,16 +73,22 @@ TEST(Npy, HeaderEqualsNumpys) {
                {Dtype::bf16, "<u2", {2, 3, 4}}, {Dtype::f32, "<f4", {0}},
                {Dtype::f32, "<f4", {1}},        {Dtype::i32, "<i4", {8, 16384}},
                {Dtype::f32, "<f4", {1048640}},  {Dtype::u8, "u1", {0, 7}}};
-  for (const auto& c : cases) {
+  std::string script = "import numpy\n";
+  for (std::size_t i = 0; i < std::size(cases); ++i) {
     std::string shape;
-    for (const std::int64_t d : c.shape) shape += std::to_string(d) + ",";
-    const std::filesystem::path file = folder / "numpy.npy";
-    const ProgramResult result = run_program(
-        "/usr/bin/python3 -c \"import numpy; numpy.save('" + file.string() +
-        "', numpy.zeros((" + shape + "), '" + c.numpy + "'))\"");
-    ASSERT_EQ(result.status, 0) << result.output;
-    const std::string zeros(tensor_bytes(c.dtype, c.shape), '\0');
-    EXPECT_EQ(npy_header(c.dtype, c.shape) + zeros, read_text(file)) << shape;
+    for (const std::int64_t d : cases[i].shape)
+      shape += std::to_string(d) + ",";
+    script += fmt::format("numpy.save('{}/{}.npy', numpy.zeros(({}), '{}'))\n",
+                          folder.path().string(), i, shape, cases[i].numpy);
+  }
+  write_text(folder / "save.py", script);
+  const ProgramResult result =
+      run_program("/usr/bin/python3 " + (folder / "save.py").string());
+  ASSERT_EQ(result.status, 0) << result.output;
+  for (std::size_t i = 0; i < std::size(cases); ++i) {
+    const std::string header = npy_header(cases[i].dtype, cases[i].shape);
+    const std::string zeros(tensor_bytes(cases[i].dtype, cases[i].shape), '\0');
+    EXPECT_EQ(header + zeros, read_text(folder / fmt::format("{}.npy", i)));
   }
 }
 
