@@ -9,6 +9,11 @@
 // is collective over the group unless said otherwise, and an MPI error is a
 // std::runtime_error of one sentence. Payloads are bytes: what they mean is the
 // caller's.
+//
+// What a rank has made together with others it also destroys together with
+// them, in the same order. An exception of one rank alone would leave the
+// others waiting, so nothing is taken down while one is on its way: the process
+// is about to end (failure.h).
 #pragma once
 
 #include <mpi.h>
@@ -43,6 +48,7 @@ class Group {
     return index_;
   }  // of this group among the groups of the world
   int count() const { return count_; }  // groups in the world
+  int node_rank() const;                // among the group's ranks on this node
   MPI_Comm comm() const { return comm_.get()->handle; }
 
   void barrier() const;
@@ -58,8 +64,6 @@ class Group {
   std::vector<std::vector<std::byte>> all_gather(
       std::span<const std::byte> bytes) const;
   std::vector<std::string> all_gather(const std::string& text) const;
-  // As all_gather on `root`; empty elsewhere.
-  std::vector<std::string> gather(const std::string& text, int root) const;
   // Whether every rank passes the same 64 bits (a digest of what must agree).
   bool agree(uint64_t value) const;
 
@@ -68,12 +72,13 @@ class Group {
   std::pair<int64_t, int64_t> share(int64_t items) const;
 
  private:
-  struct Comm {  // owns a communicator
-    explicit Comm(MPI_Comm h) : handle(h) {}
+  struct Comm {  // owns a communicator and that of its ranks on this node
+    explicit Comm(MPI_Comm h);
     Comm(const Comm&) = delete;
     Comm& operator=(const Comm&) = delete;
     ~Comm();
-    MPI_Comm handle;
+    MPI_Comm handle;                // of the group
+    MPI_Comm node = MPI_COMM_NULL;  // its part on this node
   };
   Group(MPI_Comm comm, bool emulates, int index, int count);
 

@@ -27,7 +27,8 @@ struct Perturb {
 
 struct Settings {
   std::string candidate =
-      "cpu";  // cpu, nvidia, amd, auto or a path to a FILE.so
+      "cpu";        // cpu, nvidia, amd, auto or a path to a FILE.so
+  std::string arm;  // as given to --arm; empty: the candidate's default
   std::vector<std::string> arms;  // arms to run, in order; empty until the
                                   // candidate is known (--arm, or its default)
   uint64_t seed = 1;              // of every input, poison and pattern

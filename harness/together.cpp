@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/together.h"
+
+#include "harness/loader.h"
+#include "harness/status.h"
+
+namespace exact_topk::harness {
+
+void together(const Group& world, const std::function<void()>& step) {
+  int status = 0;
+  std::string sentence;
+  try {
+    step();
+  } catch (const CandidateError& error) {
+    status = error.status == XTK_NO_DEVICE ? kNoDeviceStatus : kErrorStatus;
+    sentence = error.what();
+  } catch (const std::exception& error) {
+    status = kErrorStatus;
+    sentence = error.what();
+  }
+  const auto statuses = world.all_gather(std::to_string(status));
+  const auto sentences = world.all_gather(sentence);
+  for (size_t r = 0; r < statuses.size(); ++r)
+    if (statuses[r] != "0") throw Ended{std::stoi(statuses[r]), sentences[r]};
+}
+
+}  // namespace exact_topk::harness
