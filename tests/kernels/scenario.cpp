@@ -73,6 +73,7 @@ xtk_open_options options_of(const ScenarioPlan& plan) {
       kListGap;
   o.wave_size = plan.wave;
   o.schedule = plan.schedule;
+  o.blocks = plan.blocks;
   o.seed = plan.seed;
   return o;
 }
@@ -279,7 +280,7 @@ void Scenario::launch(int attempt) {
                        : plan_.kind == XTK_KIND_DENSE ? 1
                                                       : 0;
   const xtk_launch_args args{.struct_size = sizeof(xtk_launch_args),
-                             .arm = "base",
+                             .arm = plan_.arm,
                              .layer = plan_.layer,
                              .kind = plan_.kind,
                              .rows = static_cast<int32_t>(plan_.rows.size()),

@@ -30,6 +30,8 @@ struct ScenarioPlan {
   int layer = 1;                             // of two
   int wave = 64;                             // lanes a wave
   const char* schedule = nullptr;            // of the simulated device
+  const char* arm = "base";                  // which way it is computed
+  int blocks = 0;                            // of a cooperative launch
   std::vector<RowPlan> rows;                 // R of them
   uint64_t seed = 1;                         // of all inputs
 };
