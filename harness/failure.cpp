@@ -88,9 +88,14 @@ void speak() {
   try {
     if (reporter) reporter({failure_status, failure_sentence});
   } catch (const std::exception& error) {
-    std::snprintf(failure_sentence, sizeof failure_sentence,
-                  "the report could not be written: %s", error.what());
-    speak();
+    // An error has its one sentence, and a report only where it can be written;
+    // a plug-in's failure owes one.
+    if (failure_status != kErrorStatus) {
+      std::snprintf(failure_sentence, sizeof failure_sentence,
+                    "the report could not be written: %s", error.what());
+      failure_status = kErrorStatus;
+      speak();
+    }
   }
   failure::leave(failure_status);
 }
