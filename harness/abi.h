@@ -6,6 +6,7 @@
 #include "cases/case.h"
 #include "cases/inputs.h"
 #include "cases/plan.h"
+#include "harness/loader.h"
 #include "harness/settings.h"
 #include "kernels/candidate.h"
 
@@ -16,8 +17,11 @@ xtk_kind abi_kind(cases::Kind kind);
 xtk_tensor abi_tensor(cases::Input input);
 // T for kind index, 1 for dense, 0 for embed.
 int abi_partials(const cases::Case& item);
-// Options that fit the case's plan exactly. `settings` must outlive them.
+// Options that fit the case's plan exactly. `settings` must outlive them. The
+// host is one device whatever the number of ranks on it; on others the ordinal
+// is the rank's on its node, which the candidate takes modulo its devices.
 xtk_open_options abi_options(const cases::Case& item, const cases::Plan& plan,
-                             const Settings& settings);
+                             const Settings& settings,
+                             const Description& candidate);
 
 }  // namespace exact_topk::harness

@@ -25,7 +25,8 @@ class LaunchCase {
       : c_(context),
         inputs_(c_.item, c_.plan, c_.settings, c_.group, c_.weights),
         layout_(c_.item, c_.plan),
-        options_(abi_options(c_.item, c_.plan, c_.settings)),
+        options_(
+            abi_options(c_.item, c_.plan, c_.settings, c_.library.describe())),
         candidate_(c_.library, options_),
         outputs_(layout_, c_.plan),
         dump_(c_.sink, c_.item, leaf_info(c_), c_.settings.arms) {

@@ -73,7 +73,8 @@ class ScoreCase {
 
  private:
   xtk_open_options options() const {
-    xtk_open_options options = abi_options(c_.item, c_.plan, c_.settings);
+    xtk_open_options options =
+        abi_options(c_.item, c_.plan, c_.settings, c_.library.describe());
     options.layers = 0;
     return options;
   }

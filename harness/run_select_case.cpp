@@ -43,7 +43,8 @@ class SelectCase {
     cases::Plan plan;  // no cache, no tensors of a launch
     plan.max_keys = plan.score_stride = c_.plan.max_keys;
     plan.list_entries = rows_.list_entries;
-    xtk_open_options options = abi_options(c_.item, plan, c_.settings);
+    xtk_open_options options =
+        abi_options(c_.item, plan, c_.settings, c_.library.describe());
     options.layers = 0;
     return options;
   }
