@@ -374,6 +374,7 @@ inline void Engine::meet(Fiber& self, const Collective& collective, void* arg,
 // lane.
 std::string inactive_source(const Wave& wave, const Collective& collective,
                             std::uint64_t present) {
+  const sanitizer::Ignore others_memory;
   if (collective.source == nullptr) return {};
   for (std::uint64_t rest = present; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
@@ -576,6 +577,7 @@ void Engine::reserve(std::size_t blocks, std::uint32_t threads,
     sync_cells_.resize(grid_blocks);
   queue_.reset(blocks * threads);
   polling_.clear();
+  polling_.reserve(blocks * threads);
 }
 
 void Engine::start(Block& block, std::uint32_t index,
@@ -672,6 +674,9 @@ LaunchResult Engine::launch(const Kernel& kernel, const LaunchShape& shape) {
   if (shape.cooperative && blocks * threads > kMostThreads)
     return LaunchResult::too_large;
 
+  // The host looks into the threads' stacks (conditions of polls) and at
+  // guards.
+  const sanitizer::Ignore others_memory;
   failed_ = false;
   kernel_ = &kernel;
   scheduler_ = parse_schedule(options().schedule);
