@@ -17,7 +17,8 @@
 
 namespace exact_topk::kernels {
 
-inline constexpr int kNormPartials = 256;  // a block has at least as many threads
+inline constexpr int kNormPartials =
+    256;  // a block has at least as many threads
 
 // LDS of a norm over `count` values: this, then the values.
 struct NormLds {
