@@ -148,6 +148,9 @@ void Capture::check_selection() {
       require("scores", kScoreDtypes, std::array<int64_t, 2>{kAny, kAny});
   // Sizes that memory and positions can hold: the rows are bounded by the bytes
   // of lengths, the columns and k by the type of a position.
+  if (scores.shape[0] > uint64_t(kMost))
+    fail(fmt::format("tensor \"scores\" has {} rows, and at most {} are judged",
+                     scores.shape[0], kMost));
   rows_ = int64_t(scores.shape[0]);
   if (scores.shape[1] > uint64_t(kMost))
     fail(

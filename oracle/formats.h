@@ -2,13 +2,12 @@
 //
 // The number formats of the indexer: bf16, the two e4m3, and the scale of a
 // quantised key (SPEC section 3, stage 4); f16 for those who use it. Decoding
-// is exact and free of branches, so that loops over it vectorise; encoding
-// rounds to nearest, ties to even, whatever the floating-point environment's
-// users expect elsewhere.
+// is exact; encoding rounds to nearest, ties to even.
 #pragma once
 
 #include <bit>
 #include <cstdint>
+#include <limits>
 
 #include "oracle/geometry.h"
 
@@ -63,24 +62,19 @@ constexpr float e4m3_max(Fp8 format) {
   return format == Fp8::kE4m3fn ? 448.0f : 240.0f;
 }
 
-// A subnormal code m is built as the smallest normal binade's (1 + m/8), from
-// which the 1 is then taken away: no subnormal f32 is ever touched, and the
-// difference is exact. NaN is 0x7F and 0xFF of e4m3fn, 0x80 of e4m3fnuz.
+// NaN is 0x7F and 0xFF of e4m3fn, 0x80 of e4m3fnuz. A normal code's fields
+// slide into those of an f32; a subnormal one counts quanta.
 constexpr float e4m3_to_f32(std::uint8_t code, Fp8 format) {
   const bool fn = format == Fp8::kE4m3fn;
   const std::uint32_t magnitude = code & 0x7Fu;
-  const std::uint32_t sign = (std::uint32_t{code} & 0x80u) << 24;
+  if (fn ? magnitude == 0x7Fu : code == 0x80u)
+    return std::numeric_limits<float>::quiet_NaN();
   const std::uint32_t rebias = std::uint32_t(127 - e4m3_bias(format)) << 23;
-  const std::uint32_t smallest_normal = rebias + (1u << 23);
-  const bool subnormal = magnitude < 8;
-  const bool nan = fn ? magnitude == 0x7Fu : code == 0x80u;
-  const std::uint32_t implicit = subnormal ? 8u : 0u;
-  const std::uint32_t excess = subnormal ? smallest_normal : 0u;
-  const float value =
-      std::bit_cast<float>(((magnitude | implicit) << 20) + rebias) -
-      std::bit_cast<float>(excess);
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value) | sign;
-  return std::bit_cast<float>(nan ? 0x7FC00000u : bits);
+  const float quantum = fn ? 0x1p-9f : 0x1p-10f;
+  const float value = magnitude < 8
+                          ? static_cast<float>(magnitude) * quantum
+                          : std::bit_cast<float>((magnitude << 20) + rebias);
+  return (code & 0x80u) != 0 ? -value : value;
 }
 
 // Nearest, ties to even, saturating with the sign; NaN encodes NaN. The sign of

@@ -21,12 +21,11 @@
 // each by fused multiply-add from +0 in index order, then adds the halves
 // together until one is left.
 
+#include "kernels/hip/tile_operands.h"
 #include "kernels/hip/wave.h"
 
 #if defined(EXACT_TOPK_HIP_CPU)
 #include "kernels/hip/cpu/tile.h"
-#else
-#include <stdint.h>
 #endif
 
 namespace exact_topk::hip {
@@ -39,31 +38,6 @@ inline constexpr int kKeyDims = 128;
 inline constexpr int kTileQueries = 4;
 /// Most input rows of a front tile.
 inline constexpr int kTileRows = 8;
-
-#if !defined(EXACT_TOPK_HIP_CPU)
-
-/// How a page keeps its key bytes.
-enum class KeyLayout {
-  plain,          ///< token after token, 128 bytes each
-  preshuffled16,  ///< key byte (t, d) at (t/16)*2048 + (d/16)*256 + (t%16)*16 +
-                  ///< d%16
-};
-
-/// 16 consecutive keys of a page.
-struct KeyTile {
-  const uint8_t* page;  ///< the page's first key byte, aligned to 16
-  int first;            ///< the first key's token in the page, a multiple of 16
-  KeyLayout layout;     ///< where a key's bytes are
-  bool fnuz;            ///< e4m3fnuz, else e4m3fn
-};
-
-/// A query as scored.
-struct ScoreQuery {
-  const uint16_t* query;  ///< bf16 [heads][128]
-  const float* weights;   ///< f32 [heads]
-};
-
-#endif
 
 /// What a lane gets: one value a row.
 template <int Rows>

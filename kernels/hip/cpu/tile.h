@@ -9,31 +9,9 @@
 #include <cstdint>
 
 #include "kernels/hip/cpu/collectives.h"
+#include "kernels/hip/tile_operands.h"
 
-namespace exact_topk::hip {
-
-/// How a page keeps its key bytes.
-enum class KeyLayout {
-  plain,          ///< token after token, 128 bytes each
-  preshuffled16,  ///< key byte (t, d) at (t/16)*2048 + (d/16)*256 + (t%16)*16 +
-                  ///< d%16
-};
-
-/// 16 consecutive keys of a page.
-struct KeyTile {
-  const std::uint8_t* page;  ///< the page's first key byte
-  int first;         ///< the first key's token in the page, a multiple of 16
-  KeyLayout layout;  ///< where a key's bytes are
-  bool fnuz;         ///< e4m3fnuz, else e4m3fn
-};
-
-/// A query as scored.
-struct ScoreQuery {
-  const std::uint16_t* query;  ///< bf16 [heads][128]
-  const float* weights;        ///< f32 [heads]
-};
-
-namespace cpu {
+namespace exact_topk::hip::cpu {
 
 struct ScoreTile {
   KeyTile keys;               ///< which keys
@@ -92,5 +70,4 @@ void front_tile(FrontTile<Weight, Input> tile, Site site) {
   meet(kFrontTile<Weight, Input>, &tile, kWholeWave, site);
 }
 
-}  // namespace cpu
-}  // namespace exact_topk::hip
+}  // namespace exact_topk::hip::cpu
