@@ -90,6 +90,9 @@ CaseResult merge(std::span<const CaseResult> parts) {
     all.controls_run += part.controls_run;
     all.controls_caught += part.controls_caught;
     all.seconds = larger(all.seconds, part.seconds);
+    all.levels.add(part.levels);
+    all.diagnosis.insert(all.diagnosis.end(), part.diagnosis.begin(),
+                         part.diagnosis.end());
   }
   return all;
 }

@@ -24,12 +24,6 @@ constexpr std::array<std::pair<Contract, std::string_view>, 6> kNames = {{
     {Contract::kBase, "base"sv},
 }};
 
-std::uint32_t ranked_key(float score, ValueRules rules) {
-  if (rules.nan_last && std::isnan(score)) return 0;
-  if (rules.zeros_equal && score == 0.0f) return radix_key(0.0f);
-  return radix_key(score);
-}
-
 // A set of positions below n, to be asked whether a position is new.
 class Seen {
  public:
@@ -65,6 +59,12 @@ std::optional<Contract> parse_contract(std::string_view text) {
   for (const auto& [contract, name] : kNames)
     if (name == text) return contract;
   return std::nullopt;
+}
+
+std::uint32_t ranked_key(float score, ValueRules rules) {
+  if (rules.nan_last && std::isnan(score)) return 0;
+  if (rules.zeros_equal && score == 0.0f) return radix_key(0.0f);
+  return radix_key(score);
 }
 
 bool ListVerdict::holds(Contract contract) const {
