@@ -267,10 +267,10 @@ Row monotone(const Draw&, int64_t n, int, int64_t direction) {
   return row;
 }
 
-// k winners side by side, 5/16 into the row: the row's slices are at least as
-// long, so one or two hold them all.
+// k winners side by side, from where the sixth of 16 slices begins.
 Row one_slice(const Draw& draw, int64_t n, int k, int64_t) {
-  return in_order(draw, n, {{n / 16 * 5, loser}, {k, winner}, {kAll, loser}});
+  return in_order(draw, n,
+                  {{(n * 5 + 15) / 16, loser}, {k, winner}, {kAll, loser}});
 }
 
 // Winners in the last n % 4 elements alone, above a plateau.

@@ -91,13 +91,20 @@ template <int Lanes, typename Value, typename Make>
 void generate(const Stream& stream, int64_t begin, std::span<Value> out,
               Make make) {
   const int64_t end = begin + static_cast<int64_t>(out.size());
+  Value* to = out.data();
   for (int64_t block = begin / Lanes; block * Lanes < end; ++block) {
     const Words4 words = stream.block(static_cast<uint64_t>(block));
-    const int64_t first = std::max(begin, block * Lanes),
-                  last = std::min(end, (block + 1) * Lanes);
-    for (int64_t e = first; e < last; ++e)
-      out[static_cast<size_t>(e - begin)] =
-          make(words, static_cast<int>(e - block * Lanes));
+    const int64_t start = block * Lanes;
+    if (start >= begin &&
+        start + Lanes <= end) {  // a whole block: a loop of known length, which
+                                 // the compiler unrolls
+      for (int lane = 0; lane < Lanes; ++lane) to[lane] = make(words, lane);
+      to += Lanes;
+      continue;
+    }
+    for (int lane = 0; lane < Lanes; ++lane)
+      if (start + lane >= begin && start + lane < end)
+        *to++ = make(words, lane);
   }
 }
 

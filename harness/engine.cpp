@@ -51,6 +51,11 @@ CaseResult not_run(std::string name, std::string repro, std::string reason) {
   return result;
 }
 
+// For the way between ranks. What a plug-in says may be no UTF-8.
+std::string to_text(const nlohmann::json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 // The arms to run, from what was asked for and what the library has.
 std::vector<std::string> choose_arms(const std::string& asked,
                                      const Library& library) {
@@ -95,7 +100,6 @@ class Run {
       : world_(world), options_(options), settings_(options.settings) {
     report_.candidate.name = settings_.candidate;
     report_.allow_mistrusted = settings_.allow_mistrusted;
-    settings_.device = world.node_rank();
   }
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
@@ -117,10 +121,14 @@ class Run {
       prepare_tree();
       run_cases();
       complete_tree();
+      return finish();
     } catch (const Ended& ended) {
       return end(ended);
+    } catch (const std::exception& error) {
+      // This rank's alone: it must report while there is something to report
+      // from.
+      failure::fail(status_of(error), error.what());
     }
-    return finish();
   }
 
  private:
@@ -165,7 +173,8 @@ class Run {
   void prepare_board() {
     board_.emplace(world_, static_cast<int64_t>(cases_.size()));
     failure::set_claim(board_->claim());
-    failure::set_reporter([this](const failure::Failure& failure) { report_failure(failure); });
+    failure::set_reporter(
+        [this](const failure::Failure& failure) { report_failure(failure); });
   }
 
   void prepare_library() {
@@ -177,6 +186,9 @@ class Run {
         check_perturb(*settings_.perturb, cases_, settings_.seed);
     });
     const Description& d = library_->describe();
+    if (d.device != "cpu")
+      settings_.device = world_.node_rank();  // all ranks share the one device
+                                              // that the CPU plays
     report_.candidate = {
         d.name, d.version, XTK_ABI_VERSION,
         settings_.arms.size() > 1 ? "both" : settings_.arms.front(), d.device};
@@ -234,10 +246,12 @@ class Run {
     if (group.rank() == 0) print(text_run(repros_[i]));
     if (first()) progress.update(static_cast<int>(queue.taken()), names_[i]);
     const Clock::time_point begin = Clock::now();
+    const CaseResult part =
+        run_case(cases_[i], static_cast<int>(i), settings_, group, weights,
+                 *library_, sink_ ? &*sink_ : nullptr);
     std::vector<CaseResult> parts;
-    for (const std::string& part :
-         gather_parts(group, run_part(i, group, weights)))
-      parts.push_back(nlohmann::json::parse(part).get<CaseResult>());
+    for (const std::string& text : group.all_gather(to_text(part)))
+      parts.push_back(nlohmann::json::parse(text).get<CaseResult>());
     CaseResult result = merge(parts);
     result.name = names_[i];
     result.repro = repros_[i];
@@ -255,30 +269,12 @@ class Run {
     return result;
   }
 
-  CaseResult run_part(size_t i, const Group& group, SharedInputs& weights) {
-    try {
-      return run_case(cases_[i], static_cast<int>(i), settings_, group, weights,
-                      *library_, sink_ ? &*sink_ : nullptr);
-    } catch (const CandidateError& error) {
-      if (error.status == XTK_NO_DEVICE)
-        failure::fail(kNoDeviceStatus, error.what());
-      throw;
-    }
-  }
-
-  static std::vector<std::string> gather_parts(const Group& group,
-                                               const CaseResult& part) {
-    return group.all_gather(nlohmann::json(part).dump(
-        -1, ' ', false, nlohmann::json::error_handler_t::replace));
-  }
-
   // Every rank gets every result, so that all work out the same status.
   void gather(const std::map<int64_t, CaseResult>& led) {
     nlohmann::json mine = nlohmann::json::array();
     for (const auto& [index, result] : led) mine.push_back({index, result});
     std::map<int64_t, CaseResult> all;
-    for (const std::string& text : world_.all_gather(mine.dump(
-             -1, ' ', false, nlohmann::json::error_handler_t::replace)))
+    for (const std::string& text : world_.all_gather(to_text(mine)))
       for (const auto& entry : nlohmann::json::parse(text))
         all.emplace(entry.at(0).get<int64_t>(), entry.at(1).get<CaseResult>());
     for (size_t i = 0; i < cases_.size(); ++i) {

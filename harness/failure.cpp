@@ -88,9 +88,14 @@ void speak() {
   try {
     if (reporter) reporter({failure_status, failure_sentence});
   } catch (const std::exception& error) {
-    std::snprintf(failure_sentence, sizeof failure_sentence,
-                  "the report could not be written: %s", error.what());
-    speak();
+    // An error has its one sentence, and a report only where it can be written;
+    // a plug-in's failure owes one.
+    if (failure_status != kErrorStatus) {
+      std::snprintf(failure_sentence, sizeof failure_sentence,
+                    "the report could not be written: %s", error.what());
+      failure_status = kErrorStatus;
+      speak();
+    }
   }
   failure::leave(failure_status);
 }
@@ -119,7 +124,8 @@ void speak() {
     std::snprintf(sentence, sizeof sentence, "%s %s in %s",
                   plugin ? call_library : "this rank", what, call_name);
   else
-    std::snprintf(sentence, sizeof sentence, "this rank %s", what);
+    std::snprintf(sentence, sizeof sentence,
+                  "this rank %s before the run was over", what);
   fail_from_here(plugin ? kFailedStatus : kErrorStatus, sentence);
 }
 
@@ -133,8 +139,8 @@ void on_signal(int number, siginfo_t* info, void*) {
                             info->si_code != SI_TIMER;
   if (number == SIGTERM && from_outside && ranks > 1 &&
       info->si_pid == getppid())
-    failure::leave(
-        kError);  // mpirun ends the run: the rank that made it do so has spoken
+    failure::leave(kErrorStatus);  // mpirun ends the run: the rank that made it
+                                   // do so has spoken
   char what[128];
   const char* name = sigabbrev_np(number);
   std::snprintf(what, sizeof what, "was ended by SIG%s",
@@ -160,8 +166,7 @@ void on_signal(int number, siginfo_t* info, void*) {
 void on_early_exit(const char* function, int status) {
   if (!installed_here() || stage.load() == Stage::kLeaving) return;
   char what[64];
-  std::snprintf(what, sizeof what, "called %s(%d) before the run was over",
-                function, status);
+  std::snprintf(what, sizeof what, "called %s(%d)", function, status);
   fail_because(what, true);
 }
 
@@ -223,8 +228,7 @@ void install(int world_rank, int world_size) {
 
   std::set_terminate(on_terminate);
   on_exit([](int status, void*) { on_early_exit("exit", status); }, nullptr);
-  at_quick_exit(
-      [] { fail_because("called quick_exit before the run was over", true); });
+  at_quick_exit([] { fail_because("called quick_exit", true); });
 }
 
 void set_reporter(Reporter r) { reporter = std::move(r); }

@@ -81,7 +81,7 @@ std::string text_result(const CaseResult& r) {
   text += '\n';
   if (!r.reason.empty()) text += fmt::format("           {}\n", r.reason);
   for (const CheckResult& c : r.checks)
-    if (c.outcome == Outcome::kFailed && c.reason != r.reason)
+    if (c.outcome == Outcome::kFailed && !r.reason.ends_with(c.reason))
       text += fmt::format("           {}: {} of {} failed: {}\n", c.name,
                           c.failed, c.run, c.reason);
   for (const std::string& line : r.diagnosis)

@@ -52,8 +52,8 @@ struct Settings {
   std::string json;                // path of the JSON report, empty: none
   std::string junit;               // path of the JUnit report, empty: none
   double timeout = 1800;  // seconds that one call into a candidate may take
-  int device = 0;  // ordinal for xtk_open: this rank's number on its node (a
-                   // candidate takes it modulo its devices)
+  int device =
+      0;  // ordinal for xtk_open: this rank's number on its node; 0 on the CPU
   bool fail_fast = false;         // no new case starts after one that failed
   bool allow_mistrusted = false;  // MISTRUSTED does not fail the run
 };

@@ -6,16 +6,20 @@
 
 namespace exact_topk::harness {
 
+int status_of(const std::exception& error) {
+  const auto* candidate = dynamic_cast<const CandidateError*>(&error);
+  return candidate != nullptr && candidate->status == XTK_NO_DEVICE
+             ? kNoDeviceStatus
+             : kErrorStatus;
+}
+
 void together(const Group& world, const std::function<void()>& step) {
   int status = 0;
   std::string sentence;
   try {
     step();
-  } catch (const CandidateError& error) {
-    status = error.status == XTK_NO_DEVICE ? kNoDeviceStatus : kErrorStatus;
-    sentence = error.what();
   } catch (const std::exception& error) {
-    status = kErrorStatus;
+    status = status_of(error);
     sentence = error.what();
   }
   const auto statuses = world.all_gather(std::to_string(status));

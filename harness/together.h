@@ -5,6 +5,7 @@
 // know, and all leave with the same status and one sentence.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <string>
 
@@ -18,6 +19,9 @@ struct Ended {
   int status;            // 2, or 77: no such device
   std::string sentence;  // of the lowest rank on which it went wrong
 };
+
+// The exit status that an exception stands for.
+int status_of(const std::exception& error);
 
 // Runs `step` on this rank; where it throws on any rank, every rank throws
 // Ended. Collective over the world.

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/arguments.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <span>
 
 #include "kernels/arms.h"
 #include "kernels/backend.h"
@@ -70,7 +73,9 @@ void check_arm(const char* arm) {
   if (!has_arm(arm))
     throw Failure(
         XTK_UNSUPPORTED,
-        fmt::format("there is no arm '{}'; the arm is '{}'", arm, kArms[0]));
+        fmt::format(
+            "there is no arm '{}'; the arms are {}", arm,
+            fmt::join(std::span(kArms).first(std::size(kArms) - 1), ", ")));
 }
 
 constexpr int32_t kLargestPages =

@@ -28,9 +28,17 @@ void name_allocation(const void* pointer, const std::string& name) {
   hip::cpu::name_allocation(pointer, name);
 }
 
+size_t lds_bytes(int) { return hip::cpu::kLdsBytes; }
+
 #else
 
 void apply(const Choices&) {}
+
+size_t lds_bytes(int device) {
+  hipDeviceProp_t properties;
+  check(hipGetDeviceProperties(&properties, device), "hipGetDeviceProperties");
+  return properties.sharedMemPerBlock;
+}
 
 std::string describe(hipError_t error) { return hipGetErrorString(error); }
 

@@ -36,6 +36,9 @@ struct Choices {
   uint64_t seed = 1;     // of the pattern in fresh memory and LDS
 };
 
+// LDS that a block of this device may have, in bytes.
+size_t lds_bytes(int device);
+
 // Sets them for what follows in this process. Throws Failure for a schedule
 // that does not parse.
 void apply(const Choices& choices);

@@ -73,12 +73,13 @@ struct Range {
 // one per 1,024 keys, at most 64, no more than the blocks that a row can have
 // for itself, and never so few that a slice's counts would pass 16 bits.
 EXACT_TOPK_HOST_DEVICE constexpr int select_slices(int64_t n, int rows,
-                                                   int blocks) {
+                                                   int blocks,
+                                                   int most = kMaxSlices) {
   const int64_t pages = ceil_div(n, kPageTokens);
   const int64_t fewest = ceil_div(pages, kMaxSliceKeys / kPageTokens);
   const int64_t share = larger(1, blocks / larger(1, rows));
   const int64_t wanted =
-      smaller(smaller(kMaxSlices, share), ceil_div(n, kKeysPerSlice));
+      smaller(smaller(most, share), ceil_div(n, kKeysPerSlice));
   return static_cast<int>(larger(fewest, wanted));
 }
 
@@ -103,6 +104,11 @@ EXACT_TOPK_HOST_DEVICE constexpr int slice_of(int64_t n, int slices,
                                               int64_t position) {
   const int64_t pages = ceil_div(n, kPageTokens);
   return static_cast<int>(((position / kPageTokens + 1) * slices - 1) / pages);
+}
+
+// Keys of the longest slice.
+EXACT_TOPK_HOST_DEVICE constexpr int64_t longest_slice(int64_t n, int slices) {
+  return smaller(n, ceil_div(ceil_div(n, kPageTokens), slices) * kPageTokens);
 }
 
 EXACT_TOPK_HOST_DEVICE constexpr int slice_chunks(int64_t slice_keys) {
@@ -215,6 +221,15 @@ EXACT_TOPK_HOST_DEVICE constexpr Groups row_groups(const RowsView& v) {
     }
   }
   return groups;
+}
+
+// The group of a live row.
+EXACT_TOPK_HOST_DEVICE constexpr Group group_of(const Groups& groups, int row) {
+  for (int i = 0; i < groups.count; ++i) {
+    const Group& group = groups.group[i];
+    if (row >= group.first && row < group.first + group.rows) return group;
+  }
+  return {row, 1};
 }
 
 // Whether row `writer`'s own key is one that a group ending with row `reader`

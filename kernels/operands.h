@@ -21,18 +21,16 @@ enum class Kind : int32_t {
 
 // Where the rows of a launch lie in the cache.
 struct RowTables {
-  int rows;                // R
-  const int32_t* lengths;  // [R], keys of each row less `length_bias`
-  int length_bias;  // 1 where lengths are positions, so that a pad row's -1
-                    // means no keys
+  int rows;  // R
+  const int32_t*
+      positions;  // [R], each row's last key; -1 for a row without keys
   const int32_t* page_table;  // [R][table_width]; nullptr in a selection whose
                               // entries are positions
   int table_width;            // M
 
   // n of a row: the keys that it sees, 0 for a pad row.
   __device__ int keys(int row) const {
-    const int n = lengths[row] + length_bias;
-    return n > 0 ? n : 0;
+    return positions[row] < 0 ? 0 : positions[row] + 1;
   }
   __device__ const int32_t* table(int row) const {
     return page_table == nullptr ? nullptr

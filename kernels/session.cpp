@@ -62,6 +62,22 @@ Kind kind_of(int32_t kind) {
   return kind == XTK_KIND_DENSE ? Kind::kDense : Kind::kEmbed;
 }
 
+// Positions of the last keys of rows this long; -1 for a row without keys.
+std::vector<int32_t> last_positions(const int32_t* lengths, int rows) {
+  std::vector<int32_t> positions(lengths, lengths + rows);
+  for (int32_t& position : positions) --position;
+  return positions;
+}
+
+std::vector<int32_t> on_host(const int32_t* device, int count) {
+  std::vector<int32_t> values(static_cast<size_t>(count));
+  backend::check(
+      hipMemcpy(values.data(), device, values.size() * sizeof(int32_t),
+                hipMemcpyDeviceToHost),
+      "hipMemcpy");
+  return values;
+}
+
 DeviceBuffer scratch(uint64_t bytes_of_row, const char* name) {
   return {bytes_of_row * kLargestRows, name};
 }
@@ -80,8 +96,15 @@ Session::Session(const xtk_open_options* options)
       sliced_(scratch(sizeof(base::SlicedRow), "sliced")),
       candidates_(scratch(sizeof(int32_t) * kRoom, "candidates")),
       paths_(scratch(sizeof(SelectPath), "paths")),
+      hand_off_sizes_(head::hand_off_sizes(geometry_, kLargestRows)),
+      hand_off_(hand_off_sizes_.words() * sizeof(uint64_t), "hand_off"),
+      run_patched_(sizeof(uint32_t) * layout::kMaxRows * layout::kMaxRuns,
+                   "run_patched"),
+      lds_(head::plan_lds(geometry_, kLargestRows,
+                          backend::lds_bytes(options_.device))),
       grid_(grid_of(options_, choices_.wave)) {
   options_.schedule = nullptr;
+  hand_off_.fill(0);  // no launch has tag 0
 }
 
 Session::~Session() { static_cast<void>(hipStreamDestroy(grid_.stream)); }
@@ -101,11 +124,41 @@ base::SelectOperands Session::select_operands(const RowTables& rows,
           .paths = paths_.as<SelectPath>()};
 }
 
-std::vector<Session::Part> Session::launch_parts(
-    const xtk_launch_args& args) const {
+head::Operands Session::head_operands(
+    const FrontOperands& front, const ScoreOperands& score,
+    const base::SelectOperands& select) const {
+  return {.parts = 0,
+          .tag = 0,
+          .front = front,
+          .score = score,
+          .select = {.k = select.k,
+                     .scores = select.scores,
+                     .row_start = select.row_start,
+                     .score_stride = select.score_stride,
+                     .indptr = select.indptr,
+                     .list = select.list,
+                     .own_candidates = select.candidates},
+          .requests = nullptr,
+          .most_slices = layout::kMaxSlices,
+          .batch_pages = lds_.batch_pages,
+          .pairs = head::hand_off(hand_off_.as<uint64_t>(), hand_off_sizes_),
+          .run_patched = run_patched_.as<uint32_t>(),
+          .paths = select.paths};
+}
+
+hipError_t Session::start_head(head::Operands operands, unsigned parts) {
+  if (++tag_ == 0)
+    ++tag_;  // 0 is what cleared words carry; a refused launch has had its tag
+             // all the same
+  operands.parts = parts;
+  operands.tag = tag_;
+  return head::launch(operands, grid_, lds_.bytes);
+}
+
+Session::Call Session::launch_call(const xtk_launch_args& args) {
   const Tensors& t = tensors_;
   const int layer = args.layer;
-  const RowTables rows{args.rows, t.data<int32_t>(XTK_POSITIONS), 1,
+  const RowTables rows{args.rows, t.data<int32_t>(XTK_POSITIONS),
                        t.data<int32_t>(XTK_PAGE_TABLE), options_.table_width};
   const FrontOperands front{
       .geometry = geometry_,
@@ -147,26 +200,52 @@ std::vector<Session::Part> Session::launch_parts(
   selection.score_stride = score.score_stride;
   selection.indptr = t.data<int32_t>(XTK_INDPTR);
   selection.list = t.data<int32_t>(XTK_LIST);
-  return {{"front", [=, this] { return base::launch_front(front, grid_); }},
-          {"key-and-query",
-           [=, this] { return base::launch_keys_and_queries(front, grid_); }},
-          {"scoring", [=, this] { return base::launch_scores(score, grid_); }},
-          {"selection", [=, this] {
-             return base::launch_selection(selection, options_.max_keys, grid_);
-           }}};
+  head::Operands operands = head_operands(front, score, selection);
+  operands.requests = t.data<int32_t>(XTK_REQUESTS);
+  const auto in_head = [&](const char* name, unsigned parts) {
+    return Part{name, [=, this] { return start_head(operands, parts); }};
+  };
+  const std::string_view arm = args.arm;
+  if (arm == "head") {
+    return {{in_head("head", head::kFrontPart | head::kKeyQueryPart |
+                                 head::kScorePart | head::kSelectPart)},
+            {in_head("front", head::kFrontPart),
+             in_head("key-and-query", head::kKeyQueryPart),
+             in_head("scoring", head::kScorePart),
+             in_head("selection", head::kSelectPart)}};
+  }
+  const std::vector<Part> parts{
+      {"front", [=, this] { return base::launch_front(front, grid_); }},
+      {"key-and-query",
+       [=, this] { return base::launch_keys_and_queries(front, grid_); }},
+      arm == "base+grouped"
+          ? in_head("scoring", head::kScorePart)
+          : Part{"scoring",
+                 [=, this] { return base::launch_scores(score, grid_); }},
+      arm == "base+slices" ? in_head("selection", head::kSelectPart)
+                           : Part{"selection", [=, this] {
+                                    return base::launch_selection(
+                                        selection, options_.max_keys, grid_);
+                                  }}};
+  return {parts, parts};
 }
 
-void Session::run(xtk_stage stage, std::vector<Part> parts) {
+void Session::run(xtk_stage stage, Call call) {
   backend::apply(choices_);
-  const std::vector<Part>& kept = last_[stage] = std::move(parts);
-  for (const Part& part : kept) backend::check(part.start(), part.name);
+  const Call& kept = last_[stage] = std::move(call);
+  for (const Part& part : kept.whole) backend::check(part.start(), part.name);
 }
 
 void Session::launch(const xtk_launch_args* args) {
   check_launch(args, options_);
-  witnessed_ = {args->rows, tensors_.data<int32_t>(XTK_POSITIONS), 1, nullptr,
-                0};
-  run(XTK_STAGE_LAUNCH, launch_parts(*args));
+  const std::string_view arm = args->arm;
+  const RowTables tables{args->rows, tensors_.data<int32_t>(XTK_POSITIONS),
+                         tensors_.data<int32_t>(XTK_PAGE_TABLE),
+                         options_.table_width};
+  witnessed_ = {tables, tensors_.data<int32_t>(XTK_REQUESTS),
+                tensors_.data<int32_t>(XTK_SLOTS),
+                arm == "head" || arm == "base+grouped"};
+  run(XTK_STAGE_LAUNCH, launch_call(*args));
 }
 
 void Session::wait() {
@@ -194,8 +273,9 @@ void Session::select(const xtk_select_args* args) {
       a.page_table == nullptr ? 0 : rows * static_cast<uint64_t>(a.table_width);
   const int32_t* table =
       stage("select.page_table", a.page_table, table_entries).as<int32_t>();
+  const std::vector<int32_t> positions = last_positions(a.lengths, a.rows);
   const RowTables tables{
-      a.rows, stage("select.lengths", a.lengths, rows).as<int32_t>(), 0,
+      a.rows, stage("select.positions", positions.data(), rows).as<int32_t>(),
       a.page_table == nullptr ? nullptr : table, a.table_width};
   DeviceBuffer& list =
       stage("select.list", a.list, static_cast<uint64_t>(a.list_entries));
@@ -208,11 +288,18 @@ void Session::select(const xtk_select_args* args) {
   selection.indptr = stage("select.indptr", a.indptr, rows).as<int32_t>();
   selection.list = list.as<int32_t>();
   const int64_t largest = *std::max_element(a.lengths, a.lengths + a.rows);
-  witnessed_ = tables;
-  run(XTK_STAGE_SELECT, {{"selection", [=, this] {
-                            return base::launch_selection(selection, largest,
-                                                          grid_);
-                          }}});
+  witnessed_ = {tables, nullptr, nullptr, false};
+  const std::string_view arm = a.arm;
+  const bool slices = arm == "head" || arm == "base+slices";
+  FrontOperands front{};
+  front.rows = tables;
+  const head::Operands operands = head_operands(front, {}, selection);
+  const std::vector<Part> parts{
+      {"selection", [=, this] {
+         return slices ? start_head(operands, head::kSelectPart)
+                       : base::launch_selection(selection, largest, grid_);
+       }}};
+  run(XTK_STAGE_SELECT, {parts, parts});
   wait();
   list.read(0, list.bytes(), a.list);
 }
@@ -229,8 +316,9 @@ void Session::score(const xtk_score_args* args) {
     buffer.write(0, buffer.bytes(), values);
     return buffer;
   };
+  const std::vector<int32_t> positions = last_positions(a.lengths, a.rows);
   const RowTables tables{
-      a.rows, stage("score.lengths", a.lengths, rows).as<int32_t>(), 0,
+      a.rows, stage("score.positions", positions.data(), rows).as<int32_t>(),
       stage("score.page_table", a.page_table,
             rows * static_cast<uint64_t>(a.table_width))
           .as<int32_t>(),
@@ -249,35 +337,84 @@ void Session::score(const xtk_score_args* args) {
                    .as<uint8_t>(),
       .scores = scores.as<float>(),
       .score_stride = a.score_stride};
-  run(XTK_STAGE_SCORE, {{"scoring", [=, this] {
-                           return base::launch_scores(operands, grid_);
-                         }}});
+  // Rows without a launch have no request and no slot; those whose tables agree
+  // score together.
+  std::vector<int32_t> requests(rows, -1);
+  std::vector<int32_t> slots(rows, -1);
+  for (uint64_t r = 0; r < rows; ++r) {
+    if (positions[r] < 0) continue;
+    requests[r] = 0;
+    slots[r] = slot_of(a.page_table + r * static_cast<uint64_t>(a.table_width),
+                       positions[r]);
+  }
+  const std::string_view arm = a.arm;
+  const bool grouped = arm == "head" || arm == "base+grouped";
+  FrontOperands front{};
+  front.rows = tables;
+  front.slots = stage("score.slots", slots.data(), rows).as<int32_t>();
+  head::Operands in_head =
+      head_operands(front, operands, select_operands(tables, geometry_.k));
+  in_head.requests =
+      stage("score.requests", requests.data(), rows).as<int32_t>();
+  const std::vector<Part> parts{
+      {"scoring", [=, this] {
+         return grouped ? start_head(in_head, head::kScorePart)
+                        : base::launch_scores(operands, grid_);
+       }}};
+  run(XTK_STAGE_SCORE, {parts, parts});
   wait();
   scores.read(0, scores.bytes(), a.scores);
 }
 
 xtk_witness_row Session::witness(int row) const {
-  require(witnessed_.rows > 0,
+  const Witnessed& w = witnessed_;
+  require(w.tables.rows > 0,
           "there is no witness before a launch or a selection");
-  require(row >= 0 && row < witnessed_.rows,
+  require(row >= 0 && row < w.tables.rows,
           "there is no row {}; the last launch or selection had {}", row,
-          witnessed_.rows);
+          w.tables.rows);
   const size_t index = static_cast<size_t>(row);
-  int32_t length;
-  backend::check(hipMemcpy(&length, witnessed_.lengths + index, sizeof(length),
-                           hipMemcpyDeviceToHost),
-                 "hipMemcpy");
   SelectPath path;
   paths_.read(index * sizeof(path), sizeof(path), &path);
-  const bool launched = witnessed_.length_bias != 0;
+  const std::vector<int32_t> positions =
+      on_host(w.tables.positions, w.tables.rows);
   xtk_witness_row witness{};
   witness.struct_size = sizeof(witness);
-  witness.live = launched && length < 0 ? 0 : 1;
+  witness.live = w.requests != nullptr && positions[index] < 0 ? 0 : 1;
+  if (witness.live == 0) return witness;
   witness.stop_bits = path.bits;
   witness.slices = path.slices;
-  witness.group = row;
-  witness.group_rows = launched ? witness.live : 0;
   witness.direct_ties = path.direct_ties;
+  witness.staged = path.staged;
+  witness.chunks = path.chunks;
+  witness.group = row;
+  witness.group_rows = w.requests != nullptr ? 1 : 0;
+  if (!w.grouped) return witness;
+
+  const std::vector<int32_t> requests = on_host(w.requests, w.tables.rows);
+  const std::vector<int32_t> slots = on_host(w.slots, w.tables.rows);
+  const std::vector<int32_t> table =
+      on_host(w.tables.page_table, w.tables.rows * w.tables.table_width);
+  const layout::RowsView view{w.tables.rows,    requests.data(),
+                              positions.data(), slots.data(),
+                              table.data(),     w.tables.table_width};
+  const layout::Group group = layout::group_of(layout::row_groups(view), row);
+  const int64_t keys = view.keys(group.first + group.rows - 1);
+  witness.group = group.first;
+  witness.group_rows = group.rows;
+  witness.runs = layout::score_runs(keys, grid_.blocks);
+  std::vector<uint32_t> patched(static_cast<size_t>(witness.runs));
+  run_patched_.read(
+      sizeof(uint32_t) * static_cast<size_t>(group.first) * layout::kMaxRuns,
+      sizeof(uint32_t) * patched.size(), patched.data());
+  for (int run = 0; run < witness.runs; ++run) {
+    const int64_t pages = layout::run_pages(keys, witness.runs, run).size();
+    witness.batches = std::max(
+        witness.batches,
+        static_cast<int32_t>(layout::ceil_div(pages, lds_.batch_pages)));
+    witness.patched_keys +=
+        static_cast<int32_t>(patched[static_cast<size_t>(run)]);
+  }
   return witness;
 }
 
@@ -288,7 +425,8 @@ double Session::replay(const xtk_replay_args* args,
   require(found != last_.end(), "there is no call of stage {} to replay",
           args->stage);
   std::vector<Part> parts;
-  for (const Part& part : found->second)
+  for (const Part& part :
+       args->part == nullptr ? found->second.whole : found->second.pieces)
     if (args->part == nullptr || std::string_view(args->part) == part.name)
       parts.push_back(part);
   require(!parts.empty(), "stage {} has no part '{}'", args->stage,
@@ -325,7 +463,8 @@ double Session::replay(const xtk_replay_args* args,
 
 uint64_t Session::scratch_bytes() const {
   uint64_t bytes = q_down_.bytes() + slice_bins_.bytes() + sliced_.bytes() +
-                   candidates_.bytes() + paths_.bytes();
+                   candidates_.bytes() + paths_.bytes() + hand_off_.bytes() +
+                   run_patched_.bytes();
   for (const auto& [name, buffer] : staging_) bytes += buffer.bytes();
   return bytes;
 }

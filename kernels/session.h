@@ -16,6 +16,7 @@
 
 #include "kernels/base/base_arm.h"
 #include "kernels/candidate.h"
+#include "kernels/head/head_arm.h"
 #include "kernels/tensors.h"
 
 namespace exact_topk::kernels {
@@ -47,27 +48,54 @@ class Session {
     std::function<hipError_t()> start;  // starts its kernels
   };
 
-  std::vector<Part> launch_parts(const xtk_launch_args& args) const;
+  // A call: what it starts, and the same work cut into parts that can be
+  // replayed one by one.
+  struct Call {
+    std::vector<Part> whole;  // in order
+    std::vector<Part>
+        pieces;  // "front", "key-and-query", "scoring", "selection"
+  };
+
+  // What the last launch or selection worked on, for the witness; device
+  // addresses.
+  struct Witnessed {
+    RowTables tables;         // its rows
+    const int32_t* requests;  // [R] of a launch; nullptr of a selection
+    const int32_t* slots;     // [R] of a launch
+    bool grouped;             // whether rows were scored together
+  };
+
+  Call launch_call(const xtk_launch_args& args);
   base::SelectOperands select_operands(const RowTables& rows, int k) const;
-  void run(xtk_stage stage, std::vector<Part> parts);
+  head::Operands head_operands(const FrontOperands& front,
+                               const ScoreOperands& score,
+                               const base::SelectOperands& select) const;
+  // Starts these parts of the head arm as one launch, which takes the next tag.
+  hipError_t start_head(head::Operands operands, unsigned parts);
+  void run(xtk_stage stage, Call call);
   // A staging buffer of exactly this size, kept while calls ask for the same.
   DeviceBuffer& staging(const char* name, uint64_t bytes);
 
   xtk_open_options
       options_;  // as opened; its schedule points to no memory of ours
-  backend::Choices choices_;  // of this session's launches
-  Geometry geometry_;         // of the model
-  Tensors tensors_;           // of launches
-  DeviceBuffer q_down_;       // scratch of the front
-  DeviceBuffer slice_bins_;   // scratch of the selection
-  DeviceBuffer sliced_;       // scratch of the selection
-  DeviceBuffer candidates_;   // scratch of the selection
-  DeviceBuffer paths_;        // of the last selection's rows
-  base::Grid grid_;           // how kernels are launched
+  backend::Choices choices_;           // of this session's launches
+  Geometry geometry_;                  // of the model
+  Tensors tensors_;                    // of launches
+  DeviceBuffer q_down_;                // scratch of the front
+  DeviceBuffer slice_bins_;            // scratch of the selection
+  DeviceBuffer sliced_;                // scratch of the selection
+  DeviceBuffer candidates_;            // scratch of the selection
+  DeviceBuffer paths_;                 // of the last selection's rows
+  head::HandOffSizes hand_off_sizes_;  // of the head arm's tagged pairs
+  DeviceBuffer hand_off_;              // the pairs; cleared once
+  DeviceBuffer run_patched_;           // of the head arm's runs
+  head::LdsPlan lds_;                  // of a block of the head arm
+  uint32_t tag_ = 0;                   // of the last launch of the head arm
+  base::Grid grid_;                    // how kernels are launched
   std::map<std::string, DeviceBuffer>
-      staging_;                            // arguments of select and score
-  std::map<int, std::vector<Part>> last_;  // parts of the last call, by stage
-  RowTables witnessed_{};  // rows of the last launch or selection
+      staging_;               // arguments of select and score
+  std::map<int, Call> last_;  // the last call, by stage
+  Witnessed witnessed_{};     // what the last launch or selection worked on
 };
 
 }  // namespace exact_topk::kernels

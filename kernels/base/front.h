@@ -39,7 +39,9 @@ template <int Wave>
 __global__ void project_down(FrontOperands o) {
   const WaveOfGrid wave = wave_of_grid<Wave>();
   for (int task = wave.index; task < down_tasks(o.geometry); task += wave.count)
-    down_task<Wave>(o, task);
+    down_task<Wave>(o, task, o.x, StoreRows{o.q_down, o.geometry.q_lora},
+                    StoreRows{o.raw_key, kHeadDim},
+                    StoreRows{o.w, o.geometry.heads});
 }
 
 // Grid: a block a row.
@@ -47,7 +49,10 @@ template <int Wave>
 __global__ void norm_rows(FrontOperands o) {
   HIP_DYNAMIC_SHARED(NormLds, lds)
   const int row = static_cast<int>(blockIdx.x);
-  if (o.rows.keys(row) > 0) norm_task<Wave>(o, row, *lds);
+  const float* down = o.q_down + int64_t{row} * o.geometry.q_lora;
+  if (o.rows.keys(row) > 0)
+    norm_task<Wave>(
+        o, row, [down](int i) { return down[i]; }, *lds);
 }
 
 // Grid: any.
@@ -55,7 +60,8 @@ template <int Wave>
 __global__ void project_up(FrontOperands o) {
   const WaveOfGrid wave = wave_of_grid<Wave>();
   for (int task = wave.index; task < up_tasks(o.geometry); task += wave.count)
-    up_task<Wave>(o, task);
+    up_task<Wave>(o, task, o.q_lora,
+                  StoreRows{o.mailbox, o.geometry.heads * kHeadDim});
 }
 
 // Grid: (any, R). Task 0 of a row is its key, the others its heads.
@@ -66,9 +72,15 @@ __global__ void keys_and_queries(FrontOperands o) {
   const WaveOfGrid wave = wave_of_grid<Wave>();
   for (int task = wave.index; task < 1 + o.geometry.heads; task += wave.count) {
     if (task == 0) {
-      key_task<Wave>(o, row);
+      const auto raw = HeadVector<Wave>::load(o.raw_key + row * kHeadDim);
+      store_key(key_task(o, row, raw), o.slots[row], o.geometry.page_layout,
+                o.cache);
     } else {
-      query_task<Wave>(o, row, task - 1);
+      const int head = task - 1;
+      query_task(
+          o, row, head,
+          HeadVector<Wave>::load(
+              o.mailbox + (int64_t{row} * o.geometry.heads + head) * kHeadDim));
     }
   }
 }

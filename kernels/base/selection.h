@@ -80,7 +80,7 @@ __global__ void select_short_rows(SelectOperands o) {
   const int row = static_cast<int>(blockIdx.x);
   const int n = o.rows.keys(row);
   if (n > kOneBlockKeys) return;
-  SelectPath path{0, n > 0 ? 1 : 0, 0};
+  SelectPath path{0, n > 0 ? 1 : 0, 0, 0, 1};
   if (n <= o.k) {
     list_all(n, o.entries(row));
   } else {

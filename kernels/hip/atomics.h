@@ -35,6 +35,10 @@ __device__ inline void store_relaxed(T* p, T value) {
   __hip_atomic_store(p, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
 }
 template <class T>
+__device__ inline void store_release(T* p, T value) {
+  __hip_atomic_store(p, value, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_AGENT);
+}
+template <class T>
 __device__ inline T add_release(T* p, T value) {
   return __hip_atomic_fetch_add(p, value, __ATOMIC_RELEASE,
                                 __HIP_MEMORY_SCOPE_AGENT);
@@ -58,6 +62,10 @@ __device__ inline void store_relaxed(T* p, T value) {
   atomic(p).store(value, cuda::memory_order_relaxed);
 }
 template <class T>
+__device__ inline void store_release(T* p, T value) {
+  atomic(p).store(value, cuda::memory_order_release);
+}
+template <class T>
 __device__ inline T add_release(T* p, T value) {
   return atomic(p).fetch_add(value, cuda::memory_order_release);
 }
@@ -73,6 +81,10 @@ T load_acquire(const T* p) {
 template <class T>
 void store_relaxed(T* p, T value) {
   __atomic_store_n(p, value, __ATOMIC_RELAXED);
+}
+template <class T>
+void store_release(T* p, T value) {
+  __atomic_store_n(p, value, __ATOMIC_RELEASE);
 }
 template <class T>
 T add_release(T* p, T value) {
@@ -123,6 +135,35 @@ __device__ inline uint32_t pair_poll(const uint64_t* pair,
     return static_cast<uint32_t>(word >> 32) == tag;
   } EXACT_TOPK_SITE_ARGUMENT);
   return static_cast<uint32_t>(word);
+}
+
+/// Stores a tagged pair and makes what this thread did before visible to
+/// whoever waits for it with pair_wait_acquire.
+__device__ inline void pair_store_release(uint64_t* pair, uint32_t payload,
+                                          uint32_t tag) {
+  detail::store_release(pair, uint64_t{tag} << 32 | payload);
+}
+
+/// Waits for the tag; what its storer did before is visible then.
+__device__ inline void pair_wait_acquire(
+    const uint64_t* pair, uint32_t tag EXACT_TOPK_SITE_PARAMETER) {
+  poll_until([&] {
+    return static_cast<uint32_t>(detail::load_acquire(pair) >> 32) == tag;
+  } EXACT_TOPK_SITE_ARGUMENT);
+}
+
+/// Sixteen bytes that another block may be storing with relaxed order
+/// meanwhile: each word is old or new.
+__device__ inline uint4 load_racing(const uint4* p) {
+#if defined(EXACT_TOPK_HIP_CPU)
+  const auto* words = reinterpret_cast<const uint64_t*>(p);
+  const uint64_t low = detail::load_relaxed(words);
+  const uint64_t high = detail::load_relaxed(words + 1);
+  return {static_cast<unsigned>(low), static_cast<unsigned>(low >> 32),
+          static_cast<unsigned>(high), static_cast<unsigned>(high >> 32)};
+#else
+  return *p;  // one vector load; nothing else would be 16 bytes wide
+#endif
 }
 
 /// Adds to a counter and makes what this thread did before visible to whoever

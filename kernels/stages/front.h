@@ -12,7 +12,9 @@
 //
 // A weight matrix is read once for all rows. Pad rows run through the tiles
 // beside the live ones, and nothing of theirs is stored. Tasks of a row are for
-// live rows only.
+// live rows only. Where a task takes its operands from, and where a
+// projection's outputs go, is the arm's affair: memory in the base arm, what
+// other blocks hand over in the head arm.
 
 #include <cstdint>
 
@@ -49,13 +51,12 @@ __device__ inline void input_task(const FrontOperands& o, int row,
                  o.x + start);
 }
 
-// One tile of a projection: 16 outputs of all rows, times `factor`, into
-// out[row][outputs].
-template <int Wave, class Weight>
+// One tile of a projection: 16 outputs of all rows. store(row, output, value)
+// takes those of live rows.
+template <int Wave, class Weight, class Store>
 __device__ inline void project_tile(const Weight* matrix, int outputs,
                                     int inputs, int tile, const uint16_t* x,
-                                    const RowTables& rows, float factor,
-                                    float* out) {
+                                    const RowTables& rows, const Store& store) {
   const int first = tile * hip::kTile;
   const int count = outputs - first < hip::kTile ? outputs - first : hip::kTile;
   const auto sums = hip::front_tile<Wave>(matrix + int64_t{first} * inputs,
@@ -63,42 +64,59 @@ __device__ inline void project_tile(const Weight* matrix, int outputs,
   const int lane = hip::lane<Wave>();
   if (lane >= count) return;
   for (int r = 0; r < rows.rows; ++r)
-    if (rows.keys(r) > 0)
-      out[int64_t{r} * outputs + first + lane] = sums.value[r] * factor;
+    if (rows.keys(r) > 0) store(r, first + lane, sums.value[r]);
 }
 
-template <int Wave>
-__device__ inline void down_task(const FrontOperands& o, int task) {
+// Stores a projection's outputs to memory, [R][outputs].
+struct StoreRows {
+  float* out;   // [R][outputs]
+  int outputs;  // of a row
+
+  __device__ void operator()(int row, int output, float value) const {
+    out[int64_t{row} * outputs + output] = value;
+  }
+};
+
+// `x` is bf16 [R][hidden]; the stores take q_a x, the raw key and the head
+// weights.
+template <int Wave, class StoreDown, class StoreKey, class StoreWeights>
+__device__ inline void down_task(const FrontOperands& o, int task,
+                                 const uint16_t* x, const StoreDown& store_down,
+                                 const StoreKey& store_key,
+                                 const StoreWeights& store_weights) {
   const Geometry& g = o.geometry;
   const int q_tiles = tiles_of(g.q_lora);
   const int key_tiles = tiles_of(kHeadDim);
   if (task < q_tiles) {
-    project_tile<Wave>(o.weights.q_a, g.q_lora, g.hidden, task, o.x, o.rows,
-                       1.0f, o.q_down);
+    project_tile<Wave>(o.weights.q_a, g.q_lora, g.hidden, task, x, o.rows,
+                       store_down);
   } else if (task < q_tiles + key_tiles) {
-    project_tile<Wave>(o.weights.wk, kHeadDim, g.hidden, task - q_tiles, o.x,
-                       o.rows, 1.0f, o.raw_key);
+    project_tile<Wave>(o.weights.wk, kHeadDim, g.hidden, task - q_tiles, x,
+                       o.rows, store_key);
   } else {
     project_tile<Wave>(o.weights.weights_proj, g.heads, g.hidden,
-                       task - q_tiles - key_tiles, o.x, o.rows, g.weight_factor,
-                       o.w);
+                       task - q_tiles - key_tiles, x, o.rows,
+                       [&](int row, int output, float value) {
+                         store_weights(row, output, value * g.weight_factor);
+                       });
   }
 }
 
-template <int Wave>
+// down(i) gives element i of the row's q_a x.
+template <int Wave, class Down>
 __device__ inline void norm_task(const FrontOperands& o, int row,
-                                 NormLds& lds) {
-  const int64_t start = int64_t{row} * o.geometry.q_lora;
-  const float* down = o.q_down + start;
-  rms_norm<Wave>([down](int i) { return down[i]; }, o.geometry.q_lora,
-                 o.weights.q_gamma, o.geometry.rms_eps, lds, o.q_lora + start);
+                                 const Down& down, NormLds& lds) {
+  rms_norm<Wave>(down, o.geometry.q_lora, o.weights.q_gamma, o.geometry.rms_eps,
+                 lds, o.q_lora + int64_t{row} * o.geometry.q_lora);
 }
 
-template <int Wave>
-__device__ inline void up_task(const FrontOperands& o, int task) {
+// `q_lora` is bf16 [R][q_lora]; the store takes the mailbox, [R][H * 128].
+template <int Wave, class Store>
+__device__ inline void up_task(const FrontOperands& o, int task,
+                               const uint16_t* q_lora, const Store& store) {
   const Geometry& g = o.geometry;
-  project_tile<Wave>(o.weights.wq_b, g.heads * kHeadDim, g.q_lora, task,
-                     o.q_lora, o.rows, 1.0f, o.mailbox);
+  project_tile<Wave>(o.weights.wq_b, g.heads * kHeadDim, g.q_lora, task, q_lora,
+                     o.rows, store);
 }
 
 // A row's line of the rope table.
@@ -112,21 +130,30 @@ __device__ inline RopeLine rope_line(const FrontOperands& o, int row) {
   return {o.weights.rope_cos + start, o.weights.rope_sin + start};
 }
 
+// The index key of a row's raw key.
 template <int Wave>
-__device__ inline void key_task(const FrontOperands& o, int row) {
+__device__ inline QuantisedKey<Wave> key_task(const FrontOperands& o, int row,
+                                              const HeadVector<Wave>& raw) {
   const RopeLine line = rope_line(o, row);
-  const auto key =
-      index_key<Wave>(o.raw_key + row * kHeadDim, o.weights.k_gamma,
-                      o.weights.k_beta, line.cosines, line.sines, o.geometry);
-  store_key<Wave>(key, o.slots[row], o.geometry.page_layout, o.cache);
+  return index_key(raw, o.weights.k_gamma, o.weights.k_beta, line.cosines,
+                   line.sines, o.geometry);
 }
 
+// One head of a row's index query from its part of the mailbox; stored, and
+// returned before it is rounded to bf16.
 template <int Wave>
-__device__ inline void query_task(const FrontOperands& o, int row, int head) {
+__device__ inline HeadVector<Wave> query_task(const FrontOperands& o, int row,
+                                              int head,
+                                              const HeadVector<Wave>& mailbox) {
   const RopeLine line = rope_line(o, row);
-  const int start = (row * o.geometry.heads + head) * kHeadDim;
-  index_query_head<Wave>(o.mailbox + start, line.cosines, line.sines,
-                         o.geometry, o.index_query + start);
+  const auto query =
+      index_query_head(mailbox, line.cosines, line.sines, o.geometry);
+  uint16_t* out = o.index_query +
+                  (int64_t{row} * o.geometry.heads + head) * kHeadDim +
+                  HeadVector<Wave>::first_dim();
+  for (int e = 0; e < HeadVector<Wave>::kEach; ++e)
+    out[e] = f32_to_bf16(query.value[e]);
+  return query;
 }
 
 }  // namespace exact_topk::kernels

@@ -59,10 +59,9 @@ __device__ inline QuantisedKey<Wave> quantise(const HeadVector<Wave>& v,
 // The key of a raw one; `cosines` and `sines` are the row's of the rope table.
 template <int Wave>
 __device__ inline QuantisedKey<Wave> index_key(
-    const float* raw, const float* gamma, const float* beta,
+    const HeadVector<Wave>& raw, const float* gamma, const float* beta,
     const float* cosines, const float* sines, const Geometry& geometry) {
-  HeadVector<Wave> v = layer_norm(HeadVector<Wave>::load(raw), gamma, beta,
-                                  geometry.layer_norm_eps);
+  HeadVector<Wave> v = layer_norm(raw, gamma, beta, geometry.layer_norm_eps);
   v = rope(v, cosines, sines, geometry.rope);
   if (geometry.hadamard) v = hadamard(v);
   return quantise(v, geometry.scale, geometry.fp8);

@@ -42,7 +42,7 @@ struct Offsets {
 // exceed the threshold's, and at(index, position) for every key whose top bits
 // are the same, with the index in its sequence.
 template <int Wave, class Keys, class Above, class At>
-__device__ inline void place(const Keys& keys, int begin, int end,
+__device__ inline void place(const Keys keys, int begin, int end,
                              const Threshold& threshold, Offsets offsets,
                              const Above& above, const At& at, PlaceLds& lds) {
   const int shift = kKeyBits - threshold.bits;

@@ -84,12 +84,12 @@ __device__ inline void clear_bins(RadixLds& lds) {
 // Adds the next digit of keys [begin, end) that share the known bits; the bins
 // are complete after a barrier.
 template <class Keys>
-__device__ inline void add_digits(const Keys& keys, int begin, int end,
-                                  const Threshold& known, RadixLds& lds) {
+__device__ inline void add_digits(const Keys keys, int begin, int end,
+                                  const Threshold known, RadixLds& lds) {
+  const int threads = static_cast<int>(blockDim.x);
   const int shift = kKeyBits - known.bits - known.digit_bits();
   const uint32_t mask = (1u << known.digit_bits()) - 1;
-  for (int i = begin + static_cast<int>(threadIdx.x); i < end;
-       i += static_cast<int>(blockDim.x)) {
+  for (int i = begin + static_cast<int>(threadIdx.x); i < end; i += threads) {
     const uint32_t key = keys.key(i);
     if (known.shared_by(key)) atomicAdd(&lds.bins[key >> shift & mask], 1u);
   }

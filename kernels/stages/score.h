@@ -12,6 +12,15 @@
 
 namespace exact_topk::kernels {
 
+// 16 keys of a page from token `first` on, as the score operation takes them.
+__device__ inline hip::KeyTile key_tile(const Geometry& g, const uint8_t* page,
+                                        int first) {
+  return {page, first,
+          g.page_layout == PageLayout::kPlain ? hip::KeyLayout::plain
+                                              : hip::KeyLayout::preshuffled16,
+          g.fp8 == Fp8::kE4m3fnuz};
+}
+
 // Positions tile * 16 .. tile * 16 + 15 of a row of n keys.
 template <int Wave>
 __device__ inline void score_tile_of_row(const ScoreOperands& o, int row, int n,
@@ -20,14 +29,10 @@ __device__ inline void score_tile_of_row(const ScoreOperands& o, int row, int n,
   const int first = tile * hip::kTile;
   const int32_t slot = slot_of(o.rows.table(row), first);
   const uint8_t* page = o.cache + int64_t{slot / kPageKeys} * kPageBytes;
-  const hip::KeyTile keys{page, slot % kPageKeys,
-                          g.page_layout == PageLayout::kPlain
-                              ? hip::KeyLayout::plain
-                              : hip::KeyLayout::preshuffled16,
-                          g.fp8 == Fp8::kE4m3fnuz};
   const hip::ScoreQuery query{o.query + int64_t{row} * g.heads * kHeadDim,
                               o.weights + int64_t{row} * g.heads};
-  const float sum = hip::score_tile<Wave>(keys, query, g.heads);
+  const float sum = hip::score_tile<Wave>(key_tile(g, page, slot % kPageKeys),
+                                          query, g.heads);
   const int lane = hip::lane<Wave>();
   const int position = first + lane;
   if (lane >= hip::kTile || position >= n) return;

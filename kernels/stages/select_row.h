@@ -24,11 +24,14 @@ struct SelectPath {
   int bits;         // at which the search stopped: 0 (n <= k), 12, 24 or 32
   int slices;       // runs of positions
   int direct_ties;  // ties placed directly at 32 bits
+  int staged;       // candidates resolved after an earlier stop
+  int chunks;       // of the longest slice
 };
 
 __device__ inline SelectPath path_of(const Threshold& threshold, int slices) {
-  return {threshold.bits, slices,
-          threshold.bits == kKeyBits ? threshold.wanted : 0};
+  const bool all_bits = threshold.bits == kKeyBits;
+  return {threshold.bits, slices, all_bits ? threshold.wanted : 0,
+          all_bits ? 0 : threshold.sharing, 1};
 }
 
 // All positions in order: n <= k.

@@ -40,7 +40,10 @@ TEST(Abi, Description) {
   EXPECT_EQ(d.published, 0xFFFFFFFu);
   EXPECT_EQ(d.repeatable, 1);
   EXPECT_EQ(d.clobbers_score_tail, 0);
-  EXPECT_STREQ(d.arms[0], "base");
+  const std::vector<std::string> arms(d.arms, d.arms + 4);
+  EXPECT_EQ(arms, (std::vector<std::string>{"base", "head", "base+grouped",
+                                            "base+slices"}));
+  EXPECT_EQ(d.arms[4], nullptr);
 }
 
 TEST(Abi, OpenRefuses) {

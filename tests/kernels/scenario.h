@@ -30,6 +30,8 @@ struct ScenarioPlan {
   int layer = 1;                             // of two
   int wave = 64;                             // lanes a wave
   const char* schedule = nullptr;            // of the simulated device
+  const char* arm = "base";                  // which way it is computed
+  int blocks = 0;                            // of a cooperative launch
   std::vector<RowPlan> rows;                 // R of them
   uint64_t seed = 1;                         // of all inputs
 };
@@ -54,8 +56,13 @@ class Scenario {
     std::vector<int32_t> tokens, requests, positions, slots, page_table, indptr;
   };
 
-  bool live(size_t row) const { return plan_.rows[row].position >= 0; }
-  int64_t keys(size_t row) const { return plan_.rows[row].position + 1; }
+  // Rows that the candidate holds, one more than the launch has where that is
+  // allowed.
+  size_t held_rows() const { return static_cast<size_t>(options_.max_rows); }
+  bool live(size_t row) const { return keys(row) > 0; }
+  int64_t keys(size_t row) const {
+    return row < plan_.rows.size() ? plan_.rows[row].position + 1 : 0;
+  }
   void make_inputs();
   void judge_front() const;
   void judge_keys_and_queries() const;

@@ -38,7 +38,7 @@ struct Selected {
 };
 
 Selected select(const Opened& candidate, std::span<const float> scores, int k,
-                int64_t lead = 3) {
+                const char* arm, int64_t lead = 3) {
   // What lies outside the row would win if it were taken.
   std::vector<float> window(static_cast<size_t>(lead) + scores.size() + 5,
                             std::numeric_limits<float>::infinity());
@@ -49,7 +49,7 @@ Selected select(const Opened& candidate, std::span<const float> scores, int k,
   std::vector<int32_t> list(static_cast<size_t>(entries) + 14, kUntouched);
   const xtk_select_args args{
       .struct_size = sizeof(args),
-      .arm = "base",
+      .arm = arm,
       .rows = 1,
       .k = k,
       .scores = window.data(),
@@ -71,11 +71,13 @@ Selected select(const Opened& candidate, std::span<const float> scores, int k,
 
 void expect_base_order(const Opened& candidate,
                        const std::vector<float>& scores, int k) {
-  const Selected got = select(candidate, scores, k);
   const auto expected = oracle::base_order(scores, k);
-  EXPECT_EQ(got.witness.stop_bits, expected.bits);
-  EXPECT_TRUE(got.list == expected.positions)
-      << "n " << scores.size() << ", k " << k;
+  for (const char* arm : {"base", "head"}) {
+    const Selected got = select(candidate, scores, k, arm);
+    EXPECT_EQ(got.witness.stop_bits, expected.bits) << arm;
+    EXPECT_TRUE(got.list == expected.positions)
+        << arm << ", n " << scores.size() << ", k " << k;
+  }
 }
 
 TEST(Select, Vectors) {
@@ -91,10 +93,13 @@ TEST(Select, Vectors) {
       for (const std::string& row : rows) {
         SCOPED_TRACE(std::string(name) + "/" + row + ", wave " +
                      std::to_string(wave));
-        const Selected got =
-            select(candidate, file.read<float>(row + ".scores"), 2048);
-        EXPECT_TRUE(got.list == file.read<int32_t>(row + ".list"));
-        EXPECT_EQ(got.witness.stop_bits, file.read<int32_t>(row + ".bits")[0]);
+        for (const char* arm : {"base", "head"}) {
+          const Selected got =
+              select(candidate, file.read<float>(row + ".scores"), 2048, arm);
+          EXPECT_TRUE(got.list == file.read<int32_t>(row + ".list")) << arm;
+          EXPECT_EQ(got.witness.stop_bits, file.read<int32_t>(row + ".bits")[0])
+              << arm;
+        }
       }
     }
   }
@@ -210,21 +215,24 @@ TEST(Select, RowsTogether) {
           table[r * 600 + static_cast<size_t>(p / 64)] * 64 + p % 64;
     }
   }
-  const xtk_select_args args{.struct_size = sizeof(args),
-                             .arm = "base",
-                             .rows = 5,
-                             .k = 2048,
-                             .scores = scores.data(),
-                             .scores_count = 50000,
-                             .row_start = starts.data(),
-                             .lengths = lengths.data(),
-                             .page_table = table.data(),
-                             .table_width = width,
-                             .indptr = indptr.data(),
-                             .list = list.data(),
-                             .list_entries = 7000};
-  candidate.check(xtk_select(candidate.get(), &args));
-  EXPECT_TRUE(list == expected);
+  for (const char* arm : {"base", "head"}) {
+    std::ranges::fill(list, kUntouched);
+    const xtk_select_args args{.struct_size = sizeof(args),
+                               .arm = arm,
+                               .rows = 5,
+                               .k = 2048,
+                               .scores = scores.data(),
+                               .scores_count = 50000,
+                               .row_start = starts.data(),
+                               .lengths = lengths.data(),
+                               .page_table = table.data(),
+                               .table_width = width,
+                               .indptr = indptr.data(),
+                               .list = list.data(),
+                               .list_entries = 7000};
+    candidate.check(xtk_select(candidate.get(), &args));
+    EXPECT_TRUE(list == expected) << arm;
+  }
 }
 
 // Exactly at the candidate room and one past it, at 12 and at 24 bits, on one

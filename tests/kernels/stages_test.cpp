@@ -70,8 +70,8 @@ __global__ void key_steps(const float* raw, const float* gamma,
   g.hadamard = true;
   g.scale = scale;
   g.layer_norm_eps = 1e-6f;
-  const auto cached =
-      k::index_key<Wave>(raw + key * k::kHeadDim, gamma, beta, c, s, g);
+  const auto cached = k::index_key(
+      k::HeadVector<Wave>::load(raw + key * k::kHeadDim), gamma, beta, c, s, g);
   for (int e = 0; e < k::HeadVector<Wave>::kEach; ++e)
     out.bytes[key * k::kHeadDim +
               static_cast<unsigned>(k::HeadVector<Wave>::first_dim() + e)] =
@@ -97,9 +97,13 @@ __global__ void query_rows(const float* mailbox, const float* cosines,
                            const float* sines, k::Geometry g, uint16_t* query) {
   const unsigned start =
       (blockIdx.y * static_cast<unsigned>(g.heads) + blockIdx.x) * k::kHeadDim;
-  k::index_query_head<Wave>(
-      mailbox + start, cosines + blockIdx.y * k::kRopePairs,
-      sines + blockIdx.y * k::kRopePairs, g, query + start);
+  const auto rotated =
+      k::index_query_head(k::HeadVector<Wave>::load(mailbox + start),
+                          cosines + blockIdx.y * k::kRopePairs,
+                          sines + blockIdx.y * k::kRopePairs, g);
+  for (int e = 0; e < k::HeadVector<Wave>::kEach; ++e)
+    query[start + static_cast<unsigned>(k::HeadVector<Wave>::first_dim() + e)] =
+        k::f32_to_bf16(rotated.value[e]);
 }
 
 template <class Kernel, class... Arguments>

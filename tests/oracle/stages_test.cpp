@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <random>
 
@@ -140,6 +141,38 @@ TEST(Quantise, ZeroKeyTakesTheFloorsScale) {
   EXPECT_EQ(cached.scale, 0x1p-22f);
   for (std::size_t d = 0; d < 128; ++d)
     EXPECT_EQ(cached.bytes[d], d == 3 ? 0x80 : 0x00) << d;
+}
+
+// y / s and y * (1 / s) part only next to midpoints of codes, and only where s
+// is no power of two: keys that lie there, and a proof that some of them tell.
+TEST(Quantise, DividesByTheScale) {
+  int telling = 0;
+  for (int i = 1; i < 200; ++i) {
+    const float amax = 1.0f + static_cast<float>(i) / 256;
+    const float scale = amax / 448.0f;
+    Head key{};
+    key[0] = amax;
+    for (std::size_t d = 1; d < 0x7E; ++d) {
+      const auto code = static_cast<std::uint8_t>(d);
+      const float middle =
+          (e4m3_to_f32(code, Fp8::kE4m3fn) +
+           e4m3_to_f32(static_cast<std::uint8_t>(d + 1), Fp8::kE4m3fn)) /
+          2;
+      key[d] = middle * scale;
+    }
+    const CachedKey cached = quantise(key, Scale::kF32, Fp8::kE4m3fn);
+    ASSERT_EQ(cached.scale, scale);
+    for (std::size_t d = 0; d < 128; ++d) {
+      // A quotient of f32 values, rounded to f32 from more bits than it has.
+      const double quotient = double{key[d]} / double{scale};
+      const auto code =
+          plain::e4m3_code(static_cast<float>(quotient), Fp8::kE4m3fn);
+      ASSERT_EQ(cached.bytes[d], code) << "amax " << amax << " dim " << d;
+      telling +=
+          code != plain::e4m3_code(key[d] * (1.0f / scale), Fp8::kE4m3fn);
+    }
+  }
+  EXPECT_GT(telling, 0);
 }
 
 // The transform of a unit vector is a row of the Hadamard matrix.

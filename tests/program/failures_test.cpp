@@ -21,9 +21,9 @@ struct End {
   const char* says;  // part of the sentence
 };
 
-std::string test_name(const testing::TestParamInfo<End>& info) {
+std::string test_name(const testing::TestParamInfo<End>& end) {
   std::string name;
-  for (const char c : std::string(info.param.how))
+  for (const char c : std::string(end.param.how))
     name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : 'X';
   return name;
 }

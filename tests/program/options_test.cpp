@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"PerturbElement",
             "--perturb launch0/step0/in/residual:99999999999:0",
             "99999999999"}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& parameter) { return parameter.param.name; });
 
 TEST(BadOptionUnderMpirun, IsSaidOnce) {
   const Ran ran = check_under_mpirun(4, "--seed x");

@@ -127,7 +127,7 @@ TEST(Dump, AnotherSeedIsNotComparableAndAPerturbedBitIsFound) {
   ASSERT_EQ(check(one_case() + "--seed 2 --dump " + scratch.path("b")).status,
             0);
   const Ran flipped =
-      check(one_case() + "--perturb launch0/step0/in/residual:3:30 --dump " +
+      check(one_case() + "--perturb launch0/step0/in/residual:3:22 --dump " +
             scratch.path("c"));
   ASSERT_EQ(flipped.status, 0) << flipped.out << flipped.err;
   const std::string compare =

@@ -193,7 +193,10 @@ class Engine {
             std::uint64_t mask, Site site);
   void poll(Fiber& self, bool (*ready)(const void*), const void* arg,
             Site site);
-  [[noreturn]] void fail(Fiber& self, std::string sentence);
+  // Fails the launch. A thread that notes it then abandons itself, in a
+  // statement of its own: no temporary may be alive that would be lost.
+  void note_failure(std::string sentence);
+  [[noreturn]] void abandon(Fiber& self);
 
   // Runs whatever comes next; returns when `self` is switched to again.
   void suspend(Fiber& self) {
@@ -223,9 +226,13 @@ class Engine {
   std::deque<Block> blocks_;          // blocks that live together
   std::size_t blocks_used_ = 0;       // ... in this launch
   std::vector<std::uint64_t>
-      sync_cells_;               // a cell a block, under ThreadSanitizer
-  ReadyQueue queue_;             // who can run
-  std::vector<Fiber*> polling_;  // who waits for a condition
+      sync_cells_;  // a cell a block, under ThreadSanitizer
+  // Released by the host and acquired by every thread; and the other way round.
+  // Were they one, a thread would be ordered after those that ended before it.
+  std::uint64_t started_ = 0;
+  std::uint64_t ended_ = 0;
+  ReadyQueue queue_;                      // who can run
+  std::vector<Fiber*> polling_;           // who waits for a condition
   std::unique_ptr<Scheduler> scheduler_;  // the order in which they do
   const Kernel* kernel_ = nullptr;        // what they run
   std::size_t live_ = 0;  // started threads that have not exited
@@ -256,6 +263,9 @@ inline void Engine::landed(Fiber& self, const context::transfer_t& from) {
 }
 
 inline void Engine::switch_to(Fiber& self, Fiber& next) {
+  // Whatever a thread did before it was put away, the host sees after the
+  // launch, even if the thread never comes back.
+  if (&self != &main_) sanitizer::release(&ended_);
   current = &next == &main_ ? nullptr : &next;
 #if defined(EXACT_TOPK_ASAN)
   __sanitizer_start_switch_fiber(&self.fake_stack, next.stack_bottom,
@@ -281,22 +291,28 @@ void Engine::make_context(Fiber& fiber) {
 
 void Engine::run_thread(Fiber& self) {
   self.parked = false;
-  sanitizer::acquire(this);
+  sanitizer::acquire(&started_);
+  std::string thrown;
   try {
     kernel_->run(kernel_->arguments);
   } catch (const std::exception& error) {
-    fail(self, "exception in thread " + std::to_string(self.thread) +
-                   " of block " + to_string(self.block->index) + ": " +
-                   error.what());
+    thrown = "exception in thread " + std::to_string(self.thread) +
+             " of block " + to_string(self.block->index) + ": " + error.what();
   }
-  sanitizer::release(this);
+  if (!thrown.empty()) {
+    note_failure(std::move(thrown));
+    abandon(self);
+  }
   self.state = State::exited;
   --live_;
   --static_cast<Block*>(self.block)->live;
   Wave& wave = *self.in_wave;
   wave.live &= ~(std::uint64_t{1} << self.lane);
-  if (wave.arrived != 0)
-    complete_collective(*wave.lanes[std::countr_zero(wave.arrived)]);
+  for (std::uint64_t rest = wave.arrived; rest != 0;) {
+    Fiber& waiting = *wave.lanes[std::countr_zero(rest)];
+    rest &= ~waiting.mask;
+    complete_collective(waiting);
+  }
   self.parked = true;
 }
 
@@ -318,10 +334,12 @@ inline void Engine::barrier(Fiber& self, Site site) {
   block.divergent |= block.barrier_site != site;
   sanitizer::release(block.sync);
   if (++block.arrived == block.threads) {
-    if (block.divergent)
-      fail(self, "divergent barrier in block " + to_string(block.index) +
-                     ", generation " + std::to_string(block.generation) + ": " +
-                     who_waits_where(block.fibers, block.threads));
+    if (block.divergent) {
+      note_failure("divergent barrier in block " + to_string(block.index) +
+                   ", generation " + std::to_string(block.generation) + ": " +
+                   who_waits_where(block.fibers, block.threads));
+      abandon(self);
+    }
     block.arrived = 0;
     ++block.generation;
     scheduler_->release(queue_, block.fibers, block.threads);
@@ -340,10 +358,12 @@ inline void Engine::meet(Fiber& self, const Collective& collective, void* arg,
   self.mask = mask;
   wave.args[self.lane] = arg;
   wave.arrived |= std::uint64_t{1} << self.lane;
-  if ((mask >> self.lane & 1) == 0)
-    fail(self, std::string("mask without its caller in ") + collective.name +
-                   " at " + to_string(site) + ": lane " +
-                   std::to_string(self.lane));
+  if ((mask >> self.lane & 1) == 0) {
+    note_failure(std::string("mask without its caller in ") + collective.name +
+                 " at " + to_string(site) + ": lane " +
+                 std::to_string(self.lane));
+    abandon(self);
+  }
   const std::uint64_t expected = mask & wave.live;
   if ((wave.arrived & expected) == expected) complete_collective(self);
   suspend(self);
@@ -398,14 +418,21 @@ void Engine::complete_collective(Fiber& arrival) {
                            static_cast<std::size_t>(std::popcount(wave.exist)));
   };
   const Collective& collective = *arrival.collective;
-  if (!same) fail(self(), "divergent collective" + in_wave() + everybody());
-  if (collective.whole && count != static_cast<std::size_t>(wave.width))
-    fail(self(), std::string(collective.name) + " of " + std::to_string(count) +
-                     " lanes, not " + std::to_string(wave.width) + "," +
-                     in_wave() + everybody());
+  if (!same) {
+    note_failure("divergent collective" + in_wave() + everybody());
+    abandon(self());
+  }
+  if (collective.whole && count != static_cast<std::size_t>(wave.width)) {
+    note_failure(std::string(collective.name) + " of " + std::to_string(count) +
+                 " lanes, not " + std::to_string(wave.width) + "," + in_wave() +
+                 everybody());
+    abandon(self());
+  }
   if (auto sentence = inactive_source(wave, collective, present);
-      !sentence.empty())
-    fail(self(), std::move(sentence));
+      !sentence.empty()) {
+    note_failure(std::move(sentence));
+    abandon(self());
+  }
   {
     const sanitizer::Ignore others_memory;
     collective.compute({wave.args.data(), present, wave.width});
@@ -425,9 +452,12 @@ void Engine::poll(Fiber& self, bool (*ready)(const void*), const void* arg,
   self.state = State::running;
 }
 
-void Engine::fail(Fiber& self, std::string sentence) {
+void Engine::note_failure(std::string sentence) {
   report = std::move(sentence);
   failed_ = true;
+}
+
+void Engine::abandon(Fiber& self) {
   self.parked = false;
   switch_to(self, main_);
   std::terminate();  // an abandoned thread is never switched to
@@ -453,8 +483,7 @@ void Engine::run() {
     if (!queue_.empty()) {
       switch_to(main_, *queue_.pop());
     } else if (!release_ready_polls()) {
-      report = diagnose();
-      failed_ = true;
+      note_failure(diagnose());
     }
   }
 }
@@ -608,11 +637,10 @@ void Engine::finish() {
     const auto offset = damaged_guard(block.lds_bytes);
     disarm_guards(block.lds_bytes);
     if (offset && !failed_) {
-      report = "write outside the LDS of block " + to_string(block.index) +
-               " of " + std::to_string(block.lds_bytes.size()) +
-               " bytes: first overwritten byte at offset " +
-               std::to_string(*offset);
-      failed_ = true;
+      note_failure("write outside the LDS of block " + to_string(block.index) +
+                   " of " + std::to_string(block.lds_bytes.size()) +
+                   " bytes: first overwritten byte at offset " +
+                   std::to_string(*offset));
     }
     for (std::uint32_t t = 0; t < block.threads; ++t) {
       Fiber& fiber = *block.fibers[t];
@@ -653,7 +681,7 @@ LaunchResult Engine::launch(const Kernel& kernel, const LaunchShape& shape) {
 #if defined(EXACT_TOPK_TSAN)
   main_.tsan_fiber = __tsan_get_current_fiber();
 #endif
-  sanitizer::release(this);
+  sanitizer::release(&started_);
   const auto order = scheduler_->block_order(grid_blocks);
   if (shape.cooperative) {
     for (std::size_t b = 0; b < blocks; ++b) start(blocks_[b], order[b], shape);
@@ -666,10 +694,9 @@ LaunchResult Engine::launch(const Kernel& kernel, const LaunchShape& shape) {
       finish();
     }
   }
-  sanitizer::acquire(this);
+  sanitizer::acquire(&ended_);
   if (auto sentence = check_allocations(); sentence && !failed_) {
-    report = std::move(*sentence);
-    failed_ = true;
+    note_failure(std::move(*sentence));
   }
   return failed_ ? LaunchResult::failed : LaunchResult::success;
 }
@@ -719,15 +746,12 @@ void wait_until(bool (*ready)(const void* arg), const void* arg, Site site) {
   me.engine->poll(me, ready, arg, site);
 }
 
-void fail(const std::string& sentence) {
-  Fiber& me = self();
-  me.engine->fail(me, sentence);
-}
-
 void fail_wave_size(int compiled_for) {
-  fail("a kernel for waves of " + std::to_string(compiled_for) +
-       " lanes runs with waves of " +
-       std::to_string(current->block->wave_size));
+  Fiber& me = self();
+  me.engine->note_failure(
+      "a kernel for waves of " + std::to_string(compiled_for) +
+      " lanes runs with waves of " + std::to_string(me.block->wave_size));
+  me.engine->abandon(me);
 }
 
 LaunchResult launch(const Kernel& kernel, const LaunchShape& shape) {

@@ -128,9 +128,6 @@ void meet(const Collective& collective, void* arg, std::uint64_t mask,
 /// Waits until ready(arg) holds; the caller has seen that it does not yet hold.
 void wait_until(bool (*ready)(const void* arg), const void* arg, Site site);
 
-/// Fails the launch with this sentence; the calling thread does not come back.
-[[noreturn]] void fail(const std::string& sentence);
-
 /// Fails the launch because its kernel was compiled for waves of another size.
 [[noreturn]] void fail_wave_size(int compiled_for);
 

@@ -18,7 +18,8 @@ __global__ void reverse_lds(unsigned* out) {
   HIP_DYNAMIC_SHARED(unsigned, lds)
   lds[threadIdx.x] = threadIdx.x;
   if (Barrier) __syncthreads();
-  out[threadIdx.x] = lds[blockDim.x - 1 - threadIdx.x];
+  out[blockIdx.x * blockDim.x + threadIdx.x] =
+      lds[blockDim.x - 1 - threadIdx.x];
 }
 
 // A collective lets lanes meet but orders no memory.
@@ -79,8 +80,8 @@ int with_memory(Launch launch) {
 int main(int argc, char** argv) {
   const std::string mode = argc == 2 ? argv[1] : "";
   return with_memory([&](unsigned* out, std::uint64_t* pair) {
-    auto* const counter = reinterpret_cast<std::uint32_t*>(out + 100);
-    unsigned* const result = out + 101;
+    auto* const counter = reinterpret_cast<std::uint32_t*>(out + 200);
+    unsigned* const result = out + 201;
     const auto cooperative = [&](void (*kernel)(unsigned*, std::uint64_t*,
                                                 std::uint32_t*, unsigned*)) {
       void* arguments[] = {&out, &pair, const_cast<std::uint32_t**>(&counter),
@@ -89,7 +90,7 @@ int main(int argc, char** argv) {
           hipLaunchCooperativeKernel(kernel, 2, 1, arguments, 0, nullptr));
     };
     if (mode == "barrier")
-      hipLaunchKernelGGL(reverse_lds<true>, 2, 64, 256, nullptr, out + 0);
+      hipLaunchKernelGGL(reverse_lds<true>, 2, 64, 256, nullptr, out);
     if (mode == "missing-barrier")
       hipLaunchKernelGGL(reverse_lds<false>, 1, 64, 256, nullptr, out);
     if (mode == "collective-for-barrier")

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The harness's words in the ABI's (kernels/candidate.h).
+#pragma once
+
+#include "cases/case.h"
+#include "cases/inputs.h"
+#include "cases/plan.h"
+#include "harness/loader.h"
+#include "harness/settings.h"
+#include "kernels/candidate.h"
+
+namespace exact_topk::harness {
+
+xtk_geometry abi_geometry(const oracle::Geometry& geometry);
+xtk_kind abi_kind(cases::Kind kind);
+xtk_tensor abi_tensor(cases::Input input);
+// T for kind index, 1 for dense, 0 for embed.
+int abi_partials(const cases::Case& item);
+// Options that fit the case's plan exactly. `settings` must outlive them. The
+// host is one device whatever the number of ranks on it; on others the ordinal
+// is the rank's on its node, which the candidate takes modulo its devices.
+xtk_open_options abi_options(const cases::Case& item, const cases::Plan& plan,
+                             const Settings& settings,
+                             const Description& candidate);
+
+}  // namespace exact_topk::harness

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/checks/scores.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace exact_topk::harness {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// error / unit, where nothing over nothing is nothing.
+double ratio(double error, double unit) {
+  if (error == 0) return 0;
+  return unit > 0 ? error / unit : kInfinity;
+}
+
+std::string value_text(float value) {
+  return fmt::format("{:.9g} ({:#010x})", value,
+                     std::bit_cast<uint32_t>(value));
+}
+
+}  // namespace
+
+ScoreVerdict judge_scores(std::span<const float> scores,
+                          const oracle::RowScores& reference, double bound) {
+  ScoreVerdict verdict;
+  const double allowed = bound * reference.largest;
+  double max_error = 0;
+  for (size_t j = 0; j < scores.size(); ++j) {
+    const double distance = std::abs(double{scores[j]} - reference.value[j]);
+    const double error = std::isfinite(distance) ? distance : kInfinity;
+    const bool fails = reference.zero[j] != 0
+                           ? scores[j] != 0.0f
+                           : !(error <= allowed) || error == kInfinity;
+    if (fails && verdict.faults++ == 0) verdict.first = int64_t(j);
+    if (error > max_error) max_error = error;
+    const double rounding = ratio(error, double{reference.bound[j]});
+    if (rounding > verdict.max_bound_ratio) {
+      verdict.max_bound_ratio = rounding;
+      verdict.worst_rounding = int64_t(j);
+    }
+  }
+  verdict.max_error = ratio(max_error, reference.largest);
+  return verdict;
+}
+
+std::string scores_fault(const ScoreVerdict& verdict,
+                         std::span<const float> scores,
+                         const oracle::RowScores& reference, double bound) {
+  if (verdict.faults == 0) return "";
+  const auto j = size_t(verdict.first);
+  if (reference.zero[j] != 0)
+    return fmt::format(
+        "score {} is {}, and must be 0 since no term is nonzero; {} of {} "
+        "scores fail",
+        j, value_text(scores[j]), verdict.faults, scores.size());
+  return fmt::format(
+      "score {} is {}, the reference {:.17g}: off by {:.3g} of the largest "
+      "{:.9g}, allowed {:.3g}; {} of {} scores fail",
+      j, value_text(scores[j]), reference.value[j],
+      ratio(std::abs(double{scores[j]} - reference.value[j]),
+            reference.largest),
+      reference.largest, bound, verdict.faults, scores.size());
+}
+
+std::string rounding_fault(const ScoreVerdict& verdict,
+                           std::span<const float> scores,
+                           const oracle::RowScores& reference) {
+  if (verdict.max_bound_ratio <= kOwnRoundingBounds) return "";
+  const auto j = size_t(verdict.worst_rounding);
+  return fmt::format(
+      "score {} is {}, the reference {:.17g}: off by {:.3g} of its rounding "
+      "bound {:.3g}, allowed {}",
+      j, value_text(scores[j]), reference.value[j], verdict.max_bound_ratio,
+      reference.bound[j], kOwnRoundingBounds);
+}
+
+}  // namespace exact_topk::harness

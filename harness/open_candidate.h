@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An open candidate: the calls of kernels/candidate.h as methods over spans.
+// Closed when destroyed. Every answer but XTK_OK is a CandidateError with the
+// call and the candidate's own sentence.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "harness/loader.h"
+
+namespace exact_topk::harness {
+
+class Candidate {
+ public:
+  Candidate(const Library& library, const xtk_open_options& options);
+  Candidate(const Candidate&) = delete;
+  Candidate& operator=(const Candidate&) = delete;
+  ~Candidate();
+
+  uint64_t tensor_bytes(xtk_tensor tensor) const;
+  void write(xtk_tensor tensor, int layer, uint64_t offset,
+             std::span<const std::byte> bytes);
+  void read(xtk_tensor tensor, int layer, uint64_t offset,
+            std::span<std::byte> bytes);
+  // The tensor's memory where it can be read in place, else null.
+  const std::byte* view(xtk_tensor tensor, int layer);
+  // The tensor's first `bytes` bytes: in place where that can be, else read
+  // into `storage`. Valid until the next launch.
+  std::span<const std::byte> look(xtk_tensor tensor, int layer, uint64_t bytes,
+                                  std::vector<std::byte>& storage);
+
+  // Launches and waits.
+  void launch(const xtk_launch_args& args);
+  void select(const xtk_select_args& args);
+  void score(const xtk_score_args& args);
+
+ private:
+  void check(const char* call, xtk_status status) const;
+
+  Library library_;                     // keeps the code loaded
+  xtk_candidate* candidate_ = nullptr;  // owned
+};
+
+}  // namespace exact_topk::harness

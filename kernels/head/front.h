@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Stages 1 to 4 in the head arm: the tasks of stages/front.h, placed on
+// persistent blocks and joined by tagged pairs. What a task computes is the
+// shared code's; here is only where it takes its operands from and to whom it
+// hands its result.
+//
+// Every tensor that a launch publishes is stored plainly as well, for readers
+// after the launch; no block of this launch reads those.
+
+#include <cstdint>
+
+#include "kernels/head/hand_off.h"
+#include "kernels/head/operands.h"
+#include "kernels/stages/front.h"
+
+namespace exact_topk::kernels::head {
+
+// The waves that one block of a grid has for tasks of a wave: task t of `tasks`
+// runs on block t mod blocks, and there on waves in turn.
+template <int Wave, class Task>
+__device__ inline void wave_tasks(int tasks, const Task& task) {
+  const int blocks = static_cast<int>(gridDim.x);
+  for (int t = static_cast<int>(blockIdx.x) + hip::wave<Wave>() * blocks;
+       t < tasks; t += blocks * waves_of_block<Wave>())
+    task(t);
+}
+
+// Whether this block has one of `tasks` tasks dealt to blocks in turn.
+__device__ inline bool has_task(int tasks) {
+  return static_cast<int>(blockIdx.x) < tasks;
+}
+
+// Block of a row's task in a stage with one task a row.
+__device__ inline bool row_is_mine(int row) {
+  return layout::task_block(row, 0, static_cast<int>(gridDim.x)) ==
+         static_cast<int>(blockIdx.x);
+}
+
+// Collects a bf16 row area of every live row into LDS, [R][count]; pad rows are
+// zeros, so that the tiles read what was written.
+__device__ inline void collect_rows(const Operands& o, const uint64_t* pairs,
+                                    int count, uint16_t* values) {
+  auto* words = reinterpret_cast<uint32_t*>(values);
+  const int half = count / 2;
+  for (int row = 0; row < o.front.rows.rows; ++row) {
+    uint32_t* mine = words + row * half;
+    if (o.front.rows.keys(row) > 0) {
+      collect(pairs + int64_t{row} * half, half, o.tag,
+              [mine](int i, uint32_t payload) { mine[i] = payload; });
+    } else {
+      for (int i = static_cast<int>(threadIdx.x); i < half;
+           i += static_cast<int>(blockDim.x))
+        mine[i] = 0;
+    }
+  }
+  __syncthreads();
+}
+
+template <int Wave>
+__device__ inline void input_stage(const Operands& o, std::byte* lds) {
+  const int hidden = o.front.geometry.hidden;
+  for (int row = 0; row < o.front.rows.rows; ++row) {
+    if (o.front.rows.keys(row) == 0 || !row_is_mine(row)) continue;
+    input_task<Wave>(o.front, row, *reinterpret_cast<NormLds*>(lds));
+    __syncthreads();
+    publish_bf16(o.front.x + int64_t{row} * hidden, hidden,
+                 o.pairs.x + int64_t{row} * (hidden / 2), o.tag);
+  }
+}
+
+template <int Wave>
+__device__ inline void down_stage(const Operands& o, std::byte* lds) {
+  const FrontOperands& f = o.front;
+  const int tasks = down_tasks(f.geometry);
+  if (!has_task(tasks)) return;
+  auto* x = reinterpret_cast<uint16_t*>(lds);
+  collect_rows(o, o.pairs.x, f.geometry.hidden, x);
+  const auto q_down = [&](int row, int output, float value) {
+    hip::pair_store(o.pairs.q_down + int64_t{row} * f.geometry.q_lora + output,
+                    float_bits(value), o.tag);
+  };
+  const auto raw_key = [&](int row, int output, float value) {
+    f.raw_key[row * kHeadDim + output] = value;
+    hip::pair_store(o.pairs.raw_key + row * kHeadDim + output,
+                    float_bits(value), o.tag);
+  };
+  const auto w = [&](int row, int output, float value) {
+    f.w[row * f.geometry.heads + output] = value;
+    hip::pair_store(o.pairs.w + row * f.geometry.heads + output,
+                    float_bits(value), o.tag);
+  };
+  wave_tasks<Wave>(tasks, [&](int task) {
+    down_task<Wave>(f, task, x, q_down, raw_key, w);
+  });
+}
+
+template <int Wave>
+__device__ inline void norm_stage(const Operands& o, std::byte* lds) {
+  const FrontOperands& f = o.front;
+  const int count = f.geometry.q_lora;
+  for (int row = 0; row < f.rows.rows; ++row) {
+    if (f.rows.keys(row) == 0 || !row_is_mine(row)) continue;
+    const uint64_t* down = o.pairs.q_down + int64_t{row} * count;
+    norm_task<Wave>(
+        f, row,
+        [&](int i) { return bits_float(hip::pair_poll(down + i, o.tag)); },
+        *reinterpret_cast<NormLds*>(lds));
+    __syncthreads();
+    publish_bf16(f.q_lora + int64_t{row} * count, count,
+                 o.pairs.q_lora + int64_t{row} * (count / 2), o.tag);
+  }
+}
+
+template <int Wave>
+__device__ inline void up_stage(const Operands& o, std::byte* lds) {
+  const FrontOperands& f = o.front;
+  const int tasks = up_tasks(f.geometry);
+  if (!has_task(tasks)) return;
+  auto* q_lora = reinterpret_cast<uint16_t*>(lds);
+  collect_rows(o, o.pairs.q_lora, f.geometry.q_lora, q_lora);
+  const int outputs = f.geometry.heads * kHeadDim;
+  const auto mailbox = [&](int row, int output, float value) {
+    f.mailbox[int64_t{row} * outputs + output] = value;
+    hip::pair_store(o.pairs.mailbox + int64_t{row} * outputs + output,
+                    float_bits(value), o.tag);
+  };
+  wave_tasks<Wave>(tasks,
+                   [&](int task) { up_task<Wave>(f, task, q_lora, mailbox); });
+}
+
+// This lane's dims of a head or raw key: from pairs where this launch makes it,
+// else from memory.
+template <int Wave>
+__device__ inline HeadVector<Wave> take_head(const Operands& o,
+                                             const uint64_t* pairs,
+                                             const float* memory) {
+  using Vector = HeadVector<Wave>;
+  if (!(o.parts & kFrontPart)) return Vector::load(memory);
+  Vector v;
+  for (int e = 0; e < Vector::kEach; ++e)
+    v.value[e] =
+        bits_float(hip::pair_poll(pairs + Vector::first_dim() + e, o.tag));
+  return v;
+}
+
+// Four key bytes in lanes that hold the first of them; other lanes get a part
+// that nobody uses.
+template <int Wave>
+__device__ inline uint32_t key_word(const QuantisedKey<Wave>& key) {
+  constexpr int kEach = HeadVector<Wave>::kEach;
+  uint32_t word = 0;
+  for (int e = 0; e < kEach; ++e) word |= uint32_t{key.byte[e]} << (8 * e);
+  for (int have = kEach; have < 4; have *= 2)
+    word |= hip::shuffle_xor<Wave>(word, have / kEach) << (8 * have);
+  return word;
+}
+
+// Index keys, one wave a row. The cached copy is stored word by word with
+// relaxed order: blocks that copy its page meanwhile read old or new words, and
+// patch the key from the pairs in any case.
+template <int Wave>
+__device__ inline void key_stage(const Operands& o) {
+  const FrontOperands& f = o.front;
+  wave_tasks<Wave>(f.rows.rows, [&](int row) {
+    if (f.rows.keys(row) == 0) return;
+    const auto key =
+        key_task<Wave>(f, row,
+                       take_head<Wave>(o, o.pairs.raw_key + row * kHeadDim,
+                                       f.raw_key + row * kHeadDim));
+    const uint32_t word = key_word<Wave>(key);
+    const int dim = HeadVector<Wave>::first_dim();
+    const int32_t slot = f.slots[row];
+    uint64_t* pairs = o.pairs.key + int64_t{row} * (kKeyWords + 1);
+    if (dim % 4 == 0) {
+      hip::detail::store_relaxed(
+          reinterpret_cast<uint32_t*>(
+              f.cache + key_byte(slot, dim, f.geometry.page_layout)),
+          word);
+      hip::pair_store(pairs + dim / 4, word, o.tag);
+    }
+    if (dim == 0) {
+      hip::detail::store_relaxed(
+          reinterpret_cast<uint32_t*>(f.cache + scale_byte(slot)),
+          float_bits(key.scale));
+      hip::pair_store(pairs + kKeyWords, float_bits(key.scale), o.tag);
+    }
+  });
+}
+
+// Index queries, one wave a row and head; a task of the placement is 8 heads.
+template <int Wave>
+__device__ inline void query_stage(const Operands& o) {
+  const FrontOperands& f = o.front;
+  const int heads = f.geometry.heads;
+  const int tasks_a_row = heads / layout::kQueryHeads;
+  const int blocks = static_cast<int>(gridDim.x);
+  for (int task = static_cast<int>(blockIdx.x);
+       task < f.rows.rows * tasks_a_row; task += blocks) {
+    const int row = task / tasks_a_row;
+    if (f.rows.keys(row) == 0) continue;
+    const int first = task % tasks_a_row * layout::kQueryHeads;
+    for (int head = first + hip::wave<Wave>();
+         head < first + layout::kQueryHeads; head += waves_of_block<Wave>()) {
+      const int64_t start = (int64_t{row} * heads + head) * kHeadDim;
+      const auto query = query_task<Wave>(
+          f, row, head,
+          take_head<Wave>(o, o.pairs.mailbox + start, f.mailbox + start));
+      constexpr int kEach = HeadVector<Wave>::kEach;
+      for (int e = 0; e < kEach; e += 2) {
+        const uint32_t word = uint32_t{f32_to_bf16(query.value[e])} |
+                              uint32_t{f32_to_bf16(query.value[e + 1])} << 16;
+        hip::pair_store(
+            o.pairs.query + (start + HeadVector<Wave>::first_dim() + e) / 2,
+            word, o.tag);
+      }
+    }
+  }
+}
+
+}  // namespace exact_topk::kernels::head

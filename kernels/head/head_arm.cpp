@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/head/head_arm.h"
+
+#include <algorithm>
+
+#include "kernels/head/front.h"
+#include "kernels/head/score.h"
+#include "kernels/head/select.h"
+
+namespace exact_topk::kernels::head {
+namespace {
+
+// LDS that every stage keeps: the launch's row groups. The stages' own LDS
+// follows.
+struct Plan {
+  layout::Groups groups;
+};
+constexpr size_t kPlanBytes = 128;
+static_assert(sizeof(Plan) <= kPlanBytes);
+
+// Grid: any number of blocks, all resident. Every block walks the stages in the
+// same order.
+template <int Wave>
+__global__ void __launch_bounds__(kThreads, 1) head_launch(Operands o) {
+  HIP_DYNAMIC_SHARED(std::byte, lds)
+  Plan& plan = *reinterpret_cast<Plan*>(lds);
+  std::byte* stage_lds = lds + kPlanBytes;
+  const layout::RowsView view = o.view();
+  if (threadIdx.x == 0 && (o.parts & kScorePart))
+    plan.groups = layout::row_groups(view);
+  if (o.parts & kFrontPart) {
+    input_stage<Wave>(o, stage_lds);
+    __syncthreads();
+    down_stage<Wave>(o, stage_lds);
+    __syncthreads();
+    norm_stage<Wave>(o, stage_lds);
+    __syncthreads();
+    up_stage<Wave>(o, stage_lds);
+  }
+  if (o.parts & kKeyQueryPart) {
+    key_stage<Wave>(o);
+    query_stage<Wave>(o);
+  }
+  __syncthreads();
+  if (o.parts & kScorePart) {
+    score_stage<Wave>(o, view, plan.groups, stage_lds);
+    __syncthreads();
+  }
+  if (o.parts & kSelectPart)
+    select_stage<Wave>(o, view, plan.groups, stage_lds);
+}
+
+}  // namespace
+
+LdsPlan plan_lds(const Geometry& g, int rows, size_t lds_limit) {
+  const auto hidden = static_cast<size_t>(g.hidden);
+  const auto widest = static_cast<size_t>(std::max(g.hidden, g.q_lora));
+  const size_t front =
+      std::max(sizeof(NormLds) + sizeof(float) * widest,
+               static_cast<size_t>(rows) * 2 * std::max(hidden, widest));
+  int batch = layout::kBatchPages;
+  while (batch > 1 && kPlanBytes + ScoreLds::bytes(g.heads, batch) > lds_limit)
+    batch /= 2;
+  return {batch, kPlanBytes + std::max({front, ScoreLds::bytes(g.heads, batch),
+                                        sizeof(SliceLds)})};
+}
+
+size_t HandOffSizes::words() const {
+  return x + q_down + q_lora + mailbox + raw_key + w + query + key + run_done +
+         gather + candidate;
+}
+
+HandOffSizes hand_off_sizes(const Geometry& g, int rows) {
+  const auto r = static_cast<size_t>(rows);
+  const auto heads = static_cast<size_t>(g.heads);
+  return {
+      r * static_cast<size_t>(g.hidden) / 2,
+      r * static_cast<size_t>(g.q_lora),
+      r * static_cast<size_t>(g.q_lora) / 2,
+      r * heads * kHeadDim,
+      r * kHeadDim,
+      r * heads,
+      r * heads * kHeadDim / 2,
+      r * (kKeyWords + 1),
+      size_t{layout::kMaxRows} * layout::kMaxRuns,
+      size_t{kGathers} * layout::kMaxRows * layout::kMaxSlices * kGatherWords,
+      size_t{layout::kMaxRows} * kRoom};
+}
+
+HandOff hand_off(uint64_t* words, const HandOffSizes& s) {
+  const auto take = [&words](size_t count) {
+    uint64_t* area = words;
+    words += count;
+    return area;
+  };
+  return {take(s.x),        take(s.q_down), take(s.q_lora),   take(s.mailbox),
+          take(s.raw_key),  take(s.w),      take(s.query),    take(s.key),
+          take(s.run_done), take(s.gather), take(s.candidate)};
+}
+
+hipError_t launch(const Operands& operands, const base::Grid& grid,
+                  size_t lds_bytes) {
+  Operands o = operands;
+  void* arguments[] = {&o};
+  const dim3 blocks(static_cast<uint32_t>(grid.blocks));
+  const dim3 threads(kThreads);
+  const auto bytes = static_cast<uint32_t>(lds_bytes);
+  return grid.wave == 32
+             ? hipLaunchCooperativeKernel(head_launch<32>, blocks, threads,
+                                          arguments, bytes, grid.stream)
+             : hipLaunchCooperativeKernel(head_launch<64>, blocks, threads,
+                                          arguments, bytes, grid.stream);
+}
+
+}  // namespace exact_topk::kernels::head
