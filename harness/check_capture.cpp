@@ -18,8 +18,6 @@ namespace {
 
 using oracle::Contract;
 
-constexpr int64_t kDiagnosedRows = 3;  // of a rank, the first that fail
-
 // A row's scores against f64.
 struct JudgedScores {
   oracle::RowScores reference;
@@ -52,7 +50,7 @@ class CaptureCheck {
     for (int64_t r = begin; r < end; ++r) {
       const RowResult& row = results[size_t(r - begin)];
       const Where where{-1, -1, int(r), capture_.keys(r)};
-      record_ladder(log, where, rules_.contract, row.list_faults);
+      record_ladder(log, where, rules_.contract, row.list_faults, true);
       record_scores(log, where, row);
       all.levels.add(row.list);
       all.missed += row.list.missed;
@@ -102,8 +100,8 @@ class CaptureCheck {
         std::move(oracle::scores(std::span(&row, 1), capture_.cache(),
                                  capture_.geometry())
                       .front());
-    judged.verdict = judge_scores(scores, judged.reference, rules_.bound,
-                                  capture_.score_format());
+    judged.verdict = judge_kept_scores(scores, judged.reference, rules_.bound,
+                                       capture_.score_format());
     return judged;
   }
 

@@ -25,6 +25,9 @@
 
 namespace exact_topk::harness {
 
+// Of a rank's rows, the first that fail are diagnosed: this many.
+inline constexpr int kDiagnosedRows = 3;
+
 struct FailedList {
   std::span<const float> scores;       // [n]
   int k = 0;                           // entries of a full list

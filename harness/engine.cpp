@@ -16,6 +16,7 @@
 #include "cases/plan.h"
 #include "cases/words.h"
 #include "harness/board.h"
+#include "harness/case_context.h"
 #include "harness/case_queue.h"
 #include "harness/environment.h"
 #include "harness/failure.h"
@@ -182,6 +183,7 @@ class Run {
       library_.emplace(Library::open(settings_.candidate, settings_.timeout));
       settings_.arms = choose_arms(settings_.arm, *library_);
       check_offer(*library_, cases_, settings_.wave);
+      contract_of(settings_, claimed_contract(*library_));
       if (settings_.perturb)
         check_perturb(*settings_.perturb, cases_, settings_.seed);
     });

@@ -107,7 +107,7 @@ ListFaults list_faults(const NamedList& list) {
 }
 
 void record_ladder(CheckLog& log, const Where& where, Contract contract,
-                   const ListFaults& faults) {
+                   const ListFaults& faults, bool values_too) {
   const auto promised = [&](const char* check, bool yes,
                             const std::string& fault) {
     if (yes)
@@ -121,7 +121,8 @@ void record_ladder(CheckLog& log, const Where& where, Contract contract,
   log.record("count", where, faults.count);
   log.record("range", where, faults.range);
   log.record("duplicates", where, faults.duplicates);
-  promised("values", values, faults.values);
+  if (values_too || contract == Contract::kValues)
+    promised("values", values, faults.values);
   promised("set", set, faults.set);
   promised("ties", set, faults.ties);
   promised("order", set && contract != Contract::kSet, faults.order);

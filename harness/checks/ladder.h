@@ -39,7 +39,9 @@ struct NamedList {
 
 ListFaults list_faults(const NamedList& list);
 
+// `values` is a check of its own where the contract is values alone, and of all
+// contracts above it with `values_too`: there it follows from set.
 void record_ladder(CheckLog& log, const Where& where, oracle::Contract contract,
-                   const ListFaults& faults);
+                   const ListFaults& faults, bool values_too);
 
 }  // namespace exact_topk::harness
