@@ -19,10 +19,11 @@ namespace {
 
 using oracle::Contract;
 
-constexpr size_t kShown = 8;       // keys named one by one
-constexpr size_t kSliceKeys = 8;   // missing keys that make a slice a pattern
-constexpr double kClose = 0x1p-8;  // relative: scores may be bf16
-constexpr double kPoison = 1e30;   // scale of a slot that is not written yet
+constexpr size_t kShown = 8;         // keys named one by one
+constexpr int64_t kBufferKeys = 16;  // listed keys before a bin looks cut
+constexpr size_t kSliceKeys = 8;     // missing keys that make a slice a pattern
+constexpr double kClose = 0x1p-8;    // relative: scores may be bf16
+constexpr double kPoison = 1e30;     // scale of a slot that is not written yet
 
 std::string value_text(float value) {
   return fmt::format("{:.9g} ({:#010x})", value,
@@ -75,6 +76,13 @@ class ListFacts {
   uint32_t key(int32_t position) const {
     return oracle::ranked_key(score(position), row_.rules);
   }
+  // The score of the least selected key; the row has keys.
+  float least_winner() const {
+    const std::vector<int32_t>& winners = judge_.top_k();
+    return score(*std::min_element(
+        winners.begin(), winners.end(),
+        [this](int32_t a, int32_t b) { return key(a) < key(b); }));
+  }
   // Place in the order by key, then position; the best has rank 1.
   int64_t rank(int32_t position) const {
     const uint32_t own = key(position);
@@ -99,17 +107,14 @@ std::string cut_line(const ListFacts& f) {
   if (f.judge().top_k().empty()) return "the row has no keys";
   const oracle::ListVerdict& v = f.verdict();
   const std::vector<int32_t>& winners = f.judge().top_k();
-  const auto last = *std::min_element(
-      winners.begin(), winners.end(),
-      [&](int32_t a, int32_t b) { return f.key(a) < f.key(b); });
   const auto selected =
       std::count_if(winners.begin(), winners.end(),
                     [&](int32_t p) { return f.key(p) == v.threshold; });
   return fmt::format(
-      "n {}, k {}: the least selected score is {}, radix key {:#010x}; {} of "
-      "the row equal it, {} of them selected{}",
-      n, f.row().k, value_text(f.score(last)), v.threshold,
-      plural(size_t(v.ties), "key", "keys"), selected,
+      "n {}, k {}: the least selected score is {}, radix key {:#010x}; {} in "
+      "the row, {} selected{}",
+      n, f.row().k, value_text(f.least_winner()), v.threshold,
+      plural(size_t(v.ties), "key has it", "keys have it"), selected,
       v.bits == 0 ? ""
                   : fmt::format("; the base order stops at {} bits", v.bits));
 }
@@ -237,35 +242,63 @@ constexpr std::array<Binning, 6> kBinnings = {{
      [](float s) { return f16_key(s) >> 8; }},
 }};
 
-// All missing keys in one bin, and behind every listed key of that bin: what a
-// buffer that was full leaves out. The bin's keys before the first missing one
-// tell the room that the buffer had.
+// A bin of which the list lacks the last arrivals.
+struct CutBin {
+  const Binning* binning;     // how it was made
+  uint32_t bin;               // which
+  int64_t members = 0;        // keys of the row in it
+  int64_t last_listed = 0;    // number of the last one listed, by position
+  int64_t first_missing = 0;  // number of the first one missing
+
+  // The power of two that a buffer which ended between the two would have room
+  // for; 0: none lies there.
+  int64_t room() const {
+    const auto power = int64_t(std::bit_floor(uint64_t(first_missing - 1)));
+    return power >= last_listed ? power : 0;
+  }
+};
+
+// Nothing where the missing keys are not the last arrivals of one bin that also
+// holds the k-th key: keys of bins above it need no buffer.
+std::optional<CutBin> cut_bin(const ListFacts& f, const Binning& binning) {
+  CutBin cut{&binning, binning.bin(f.least_winner())};
+  const auto in_bin = [&](int32_t p) {
+    return binning.bin(f.score(p)) == cut.bin;
+  };
+  if (!std::all_of(f.missing().begin(), f.missing().end(), in_bin)) return {};
+  int64_t listed = 0;
+  for (int32_t p = 0; f.in_row(p); ++p) {
+    if (!in_bin(p)) continue;
+    ++cut.members;
+    if (p == f.missing().front()) cut.first_missing = cut.members;
+    if (!f.listed(size_t(p))) continue;
+    ++listed;
+    cut.last_listed = cut.members;
+  }
+  if (listed < kBufferKeys || cut.last_listed > cut.first_missing) return {};
+  return cut;
+}
+
+// What a full buffer leaves out: a bin's last arrivals. Of the ways to bin, the
+// one that makes a buffer of a round size, else the finest.
 std::optional<std::string> buffer_lead(const ListFacts& f) {
   if (f.missing().empty() || f.verdict().values) return {};
-  for (const Binning& binning : kBinnings) {
-    const uint32_t bin = binning.bin(f.score(f.missing().front()));
-    const auto in_bin = [&](int32_t p) {
-      return binning.bin(f.score(p)) == bin;
-    };
-    if (!std::all_of(f.missing().begin(), f.missing().end(), in_bin)) continue;
-    int64_t members = 0, before_missing = 0, to_last_listed = 0;
-    for (int32_t p = 0; f.in_row(p); ++p) {
-      if (!in_bin(p)) continue;
-      ++members;
-      before_missing += p < f.missing().front();
-      if (f.listed(size_t(p))) to_last_listed = members;
-    }
-    if (to_last_listed > before_missing || to_last_listed == 0 ||
-        members == int64_t(f.missing().size()))
-      continue;
-    return fmt::format(
-        "lead: a dropped buffer: all {} missing keys share {} ({:#x}) and come "
-        "after every listed one of its {} keys: the last listed is number {} "
-        "in position order, the first missing number {}",
-        f.missing().size(), binning.name, bin, members, to_last_listed,
-        before_missing + 1);
-  }
-  return {};
+  std::optional<CutBin> best;
+  for (const Binning& binning : kBinnings)
+    if (const std::optional<CutBin> cut = cut_bin(f, binning);
+        cut && (!best || (best->room() == 0 && cut->room() != 0)))
+      best = cut;
+  if (!best) return {};
+  return fmt::format(
+      "lead: a dropped buffer: all {} missing keys share {} ({:#x}) with the "
+      "k-th and come after every listed one of its {} keys: the last listed is "
+      "number {} in position order, the first missing number {}{}",
+      f.missing().size(), best->binning->name, best->bin, best->members,
+      best->last_listed, best->first_missing,
+      best->room() == 0
+          ? ""
+          : fmt::format(", as a buffer of {} entries would leave it",
+                        best->room()));
 }
 
 std::optional<std::string> slice_lead(const ListFacts& f) {
@@ -328,7 +361,8 @@ std::optional<std::string> scale_lead(const FailedScores& row) {
     const double factor =
         double{row.scores[size_t(p)]} / row.reference.value[size_t(p)];
     if (!(factor > 0) || !std::isfinite(factor)) return {};
-    poisoned += close_to(factor * double{row.scale(p)}, kPoison);
+    poisoned += close_to(factor, kPoison) ||
+                close_to(factor * double{row.scale(p)}, kPoison);
     const int exponent = int(std::lround(std::log2(factor)));
     if (exponent != 0 && close_to(factor, std::ldexp(1.0, exponent)))
       exponents.push_back(exponent);
@@ -336,9 +370,10 @@ std::optional<std::string> scale_lead(const FailedScores& row) {
   const int64_t first = row.wrong.front();
   if (poisoned == row.wrong.size())
     return fmt::format(
-        "lead: a stale scale: {} as a key scale of 1e30 would make, the "
-        "poison of slots not yet written; the first, position {}, has {:g} "
-        "cached",
+        "lead: a stale scale: {} 1e30 times the reference or as a scale of "
+        "1e30 "
+        "would make it, the poison of slots not yet written; the first, "
+        "position {}, has the scale {:g} cached",
         plural(poisoned, "wrong score is", "wrong scores are all"), first,
         row.scale(first));
   if (exponents.size() != row.wrong.size()) return {};
@@ -402,15 +437,11 @@ std::optional<std::string> page_lead(const FailedScores& row) {
       place * kTokens + tokens - 1, whose);
 }
 
-template <typename... Lines>
-std::vector<std::string> present(Lines&&... lines) {
-  std::vector<std::string> out;
-  (
-      [&] {
-        if (lines) out.push_back(*std::forward<Lines>(lines));
-      }(),
-      ...);
-  return out;
+// The lines that have something to say.
+void append(std::vector<std::string>& lines,
+            std::initializer_list<std::optional<std::string>> more) {
+  for (const std::optional<std::string>& line : more)
+    if (line) lines.push_back(*line);
 }
 
 }  // namespace
@@ -421,10 +452,14 @@ std::vector<std::string> diagnose_list(const FailedList& row) {
   if (!f.missing().empty())
     lines.push_back(keys_line(f, "missing", f.missing()));
   if (!f.extra().empty()) lines.push_back(keys_line(f, "extra", f.extra()));
-  for (std::string& line :
-       present(unnamed_line(f), order_line(f), rules_lead(f), ties_lead(f),
-               buffer_lead(f), slice_lead(f), page_lead(f)))
-    lines.push_back(std::move(line));
+  append(lines, {unnamed_line(f), order_line(f)});
+  // Other rules explain a list whole: what else its faults look like is chance.
+  if (const std::optional<std::string> rules = rules_lead(f))
+    lines.push_back(*rules);
+  else if (const std::optional<std::string> buffer = buffer_lead(f))
+    append(lines, {buffer, page_lead(f)});
+  else
+    append(lines, {ties_lead(f), slice_lead(f), page_lead(f)});
   return lines;
 }
 
@@ -441,8 +476,7 @@ std::vector<std::string> diagnose_scores(const FailedScores& row) {
   if (row.wrong.size() > kShown)
     lines.push_back(fmt::format("{} more scores are wrong, of {}",
                                 row.wrong.size() - kShown, row.scores.size()));
-  for (std::string& line : present(scale_lead(row), page_lead(row)))
-    lines.push_back(std::move(line));
+  append(lines, {scale_lead(row), page_lead(row)});
   return lines;
 }
 

@@ -91,6 +91,15 @@ ListJudge::ListJudge(std::span<const float> scores, int k, ValueRules rules)
   BaseOrder order = base_order(scores, k);
   base_ = std::move(order.positions);
   bits_ = order.bits;
+  if (!rules.nan_last && !rules.zeros_equal) {
+    // The base order lists the exact top k.
+    top_k_ = base_;
+    std::ranges::sort(top_k_);
+    threshold_ = order.threshold;
+    ties_ = order.ties;
+    set_last_tie();
+    return;
+  }
 
   std::vector<std::uint32_t> keys(scores.size());
   std::ranges::transform(scores, keys.begin(), [rules](float score) {
@@ -101,6 +110,10 @@ ListJudge::ListJudge(std::span<const float> scores, int k, ValueRules rules)
   threshold_ = key(*std::ranges::min_element(
       top_k_, {}, [this](std::int32_t position) { return key(position); }));
   ties_ = std::ranges::count(keys, threshold_);
+  set_last_tie();
+}
+
+void ListJudge::set_last_tie() {
   for (const std::int32_t position : top_k_)
     if (key(position) == threshold_) last_tie_ = position;
 }

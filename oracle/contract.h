@@ -79,6 +79,7 @@ class ListJudge {
   const std::vector<std::int32_t>& base_positions() const { return base_; }
 
  private:
+  void set_last_tie();
   std::uint32_t key(std::int32_t position) const;
   bool selected(std::int32_t position) const;
 
