@@ -55,6 +55,7 @@ struct alignas(64) Fiber : ThreadView {
 #endif
 #if defined(EXACT_TOPK_TSAN)
   void* tsan_fiber = nullptr;  // ThreadSanitizer's, one a GPU thread
+  std::size_t tsan_slot = 0;   // its place in the engine's list
 #endif
 };
 
@@ -183,6 +184,11 @@ inline context::transfer_t jump(context::fcontext_t to, void* data) {
 class Engine {
  public:
   Engine() { main_.engine = this; }
+#if defined(EXACT_TOPK_TSAN)
+  ~Engine() {
+    for (void* const fiber : tsan_fibers_) __tsan_destroy_fiber(fiber);
+  }
+#endif
 
   LaunchResult launch(const Kernel& kernel, const LaunchShape& shape);
 
@@ -234,9 +240,15 @@ class Engine {
   ReadyQueue queue_;                      // who can run
   std::vector<Fiber*> polling_;           // who waits for a condition
   std::unique_ptr<Scheduler> scheduler_;  // the order in which they do
-  const Kernel* kernel_ = nullptr;        // what they run
-  std::size_t live_ = 0;  // started threads that have not exited
-  bool failed_ = false;   // this launch has a report
+#if defined(EXACT_TOPK_TSAN)
+  // They are slow to make, so launches share them: the host orders launches.
+  // The blocks of one launch do not, up to the most that there may be.
+  std::vector<void*> tsan_fibers_;
+  std::size_t tsan_used_ = 0;  // threads that this launch has started
+#endif
+  const Kernel* kernel_ = nullptr;  // what they run
+  std::size_t live_ = 0;            // started threads that have not exited
+  bool failed_ = false;             // this launch has a report
 };
 
 Engine& engine() {
@@ -374,6 +386,7 @@ inline void Engine::meet(Fiber& self, const Collective& collective, void* arg,
 // lane.
 std::string inactive_source(const Wave& wave, const Collective& collective,
                             std::uint64_t present) {
+  const sanitizer::Ignore others_memory;
   if (collective.source == nullptr) return {};
   for (std::uint64_t rest = present; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
@@ -576,6 +589,7 @@ void Engine::reserve(std::size_t blocks, std::uint32_t threads,
     sync_cells_.resize(grid_blocks);
   queue_.reset(blocks * threads);
   polling_.clear();
+  polling_.reserve(blocks * threads);
 }
 
 void Engine::start(Block& block, std::uint32_t index,
@@ -622,7 +636,10 @@ void Engine::start(Block& block, std::uint32_t index,
 #if defined(EXACT_TOPK_TSAN)
     fiber.stack->forget();
     make_context(fiber);
-    fiber.tsan_fiber = __tsan_create_fiber(0);
+    fiber.tsan_slot = tsan_used_++ % kMostThreads;
+    if (fiber.tsan_slot == tsan_fibers_.size())
+      tsan_fibers_.push_back(__tsan_create_fiber(0));
+    fiber.tsan_fiber = tsan_fibers_[fiber.tsan_slot];
 #endif
   }
   live_ += block.threads;
@@ -644,12 +661,12 @@ void Engine::finish() {
     }
     for (std::uint32_t t = 0; t < block.threads; ++t) {
       Fiber& fiber = *block.fibers[t];
-      if (!fiber.parked) {
-        fiber.stack->forget();
-        make_context(fiber);
-      }
+      if (fiber.parked) continue;
+      fiber.stack->forget();
+      make_context(fiber);
 #if defined(EXACT_TOPK_TSAN)
-      __tsan_destroy_fiber(fiber.tsan_fiber);
+      __tsan_destroy_fiber(fiber.tsan_fiber);  // with its call stack
+      tsan_fibers_[fiber.tsan_slot] = __tsan_create_fiber(0);
 #endif
     }
   }
@@ -672,6 +689,9 @@ LaunchResult Engine::launch(const Kernel& kernel, const LaunchShape& shape) {
   if (shape.cooperative && blocks * threads > kMostThreads)
     return LaunchResult::too_large;
 
+  // The host looks into the threads' stacks (conditions of polls) and at
+  // guards.
+  const sanitizer::Ignore others_memory;
   failed_ = false;
   kernel_ = &kernel;
   scheduler_ = parse_schedule(options().schedule);
@@ -680,6 +700,7 @@ LaunchResult Engine::launch(const Kernel& kernel, const LaunchShape& shape) {
           shape.lds_bytes, grid_blocks);
 #if defined(EXACT_TOPK_TSAN)
   main_.tsan_fiber = __tsan_get_current_fiber();
+  tsan_used_ = 0;
 #endif
   sanitizer::release(&started_);
   const auto order = scheduler_->block_order(grid_blocks);

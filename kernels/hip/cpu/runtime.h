@@ -42,9 +42,8 @@ struct Options {
   std::uint64_t seed = 1;                ///< what fresh LDS and memory hold
   int compute_units =
       16;  ///< multiProcessorCount, the natural grid of a cooperative launch
-  std::size_t stack_bytes =  ///< stack of a thread, at least 16 KiB, rounded up
-                             ///< to whole pages
-      (sanitizer::kAddress || sanitizer::kThread) ? 256 << 10 : 64 << 10;
+  /// Stack of a thread, at least 16 KiB, rounded up to whole pages.
+  std::size_t stack_bytes = sanitizer::kAddress ? 256 << 10 : 64 << 10;
 };
 
 /// Throws std::invalid_argument with one sentence for a value that is out of
