@@ -27,6 +27,14 @@ elseif(EXACT_TOPK_SANITIZER)
   message(FATAL_ERROR "EXACT_TOPK_SANITIZER is '${EXACT_TOPK_SANITIZER}'; it is empty, address or thread")
 endif()
 
+# Everything is instrumented, so that the fuzzers see the branches of what they test.
+if(EXACT_TOPK_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "EXACT_TOPK_FUZZ needs clang, and the compiler is ${CMAKE_CXX_COMPILER_ID}")
+  endif()
+  target_compile_options(exact_topk_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
 # exact_topk_library(NAME SOURCES... [LIBS...]): a static library of one of the house's rooms.
 function(exact_topk_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBS" ${ARGN})

@@ -12,11 +12,15 @@
 #include "harness/checks/check_log.h"
 #include "harness/dump_sink.h"
 #include "harness/group.h"
+#include "harness/judge.h"
 #include "harness/loader.h"
 #include "harness/settings.h"
-#include "oracle/contract.h"
 
 namespace exact_topk::harness {
+
+inline oracle::Contract claimed_contract(const Library& library) {
+  return oracle::parse_contract(library.describe().contract).value();
+}
 
 struct CaseContext {
   const cases::Case& item;
@@ -28,9 +32,9 @@ struct CaseContext {
   const Library& library;
   DumpSink* sink;  // may be null
 
-  // What the candidate's lists promise.
-  oracle::Contract contract() const {
-    return oracle::parse_contract(library.describe().contract).value();
+  ListRules list_rules() const {
+    return {contract_of(settings, claimed_contract(library)), settings.values,
+            item.geometry.k};
   }
   // Names an arm in sentences, where there are several.
   std::string_view arm_name(const std::string& arm) const {

@@ -16,6 +16,7 @@
 #include "cases/plan.h"
 #include "cases/words.h"
 #include "harness/board.h"
+#include "harness/case_context.h"
 #include "harness/case_queue.h"
 #include "harness/environment.h"
 #include "harness/failure.h"
@@ -23,10 +24,10 @@
 #include "harness/output.h"
 #include "harness/perturb.h"
 #include "harness/progress.h"
-#include "harness/report_json.h"
-#include "harness/report_junit.h"
+#include "harness/report_files.h"
 #include "harness/report_text.h"
 #include "harness/repro.h"
+#include "harness/run_capture.h"
 #include "harness/run_case.h"
 #include "harness/run_identity.h"
 #include "harness/select_cases.h"
@@ -135,10 +136,7 @@ class Run {
   bool first() const { return world_.rank() == 0; }
 
   void prepare_reports() {
-    together(world_, [&] {
-      if (!settings_.json.empty()) json_.emplace("--json", settings_.json);
-      if (!settings_.junit.empty()) junit_.emplace("--junit", settings_.junit);
-    });
+    together(world_, [&] { files_.open(settings_); });
   }
 
   void prepare_cases() {
@@ -185,6 +183,7 @@ class Run {
       library_.emplace(Library::open(settings_.candidate, settings_.timeout));
       settings_.arms = choose_arms(settings_.arm, *library_);
       check_offer(*library_, cases_, settings_.wave);
+      contract_of(settings_, claimed_contract(*library_));
       if (settings_.perturb)
         check_perturb(*settings_.perturb, cases_, settings_.seed);
     });
@@ -308,7 +307,7 @@ class Run {
     if (first()) {
       fmt::print(stderr, "check_topk: {}\n", ended.sentence);
       try {
-        write_reports();
+        files_.write(report_);
       } catch (const std::exception&) {
         // The run has its sentence; a report is written where its path allows.
       }
@@ -320,7 +319,7 @@ class Run {
     report_.seconds = seconds_since(begin_);
     try {
       together(world_, [&] {
-        if (first()) write_reports();
+        if (first()) files_.write(report_);
       });
     } catch (const Ended& ended) {
       const int status = end(ended);  // also turns the report that could be
@@ -330,11 +329,6 @@ class Run {
     }
     if (first()) print(text_summary(report_));
     return status(report_);
-  }
-
-  void write_reports() const {
-    if (json_) json_->write(report_json(report_));
-    if (junit_) junit_->write(report_junit(report_));
   }
 
   // On the failure thread of a rank that must leave: everything that the node
@@ -355,7 +349,7 @@ class Run {
     if (failure.status != kFailedStatus) report_.error = failure.sentence;
     std::error_code ignored;
     if (!partial_.empty()) std::filesystem::remove_all(partial_, ignored);
-    write_reports();
+    files_.write(report_);
     print(text_summary(report_));
   }
 
@@ -376,8 +370,7 @@ class Run {
   std::vector<std::string> names_;   // of the cases
   std::vector<std::string> repros_;  // of the cases
   std::map<int, Group> groups_;      // by T
-  std::optional<ReportFile> json_;   // where asked for
-  std::optional<ReportFile> junit_;  // where asked for
+  ReportFiles files_;                // --json, --junit
   std::optional<Board> board_;  // results of this node, for a rank that fails
   std::optional<Library> library_;         // the candidate
   std::optional<dumps::TreeStage> stage_;  // rank 0, with --dump
@@ -396,12 +389,9 @@ int refuse(const Group& world, const Parsed& parsed) {
   report.environment.ranks = world.size();
   report.error = parsed.error;
   try {
-    if (!parsed.options.settings.json.empty())
-      ReportFile("--json", parsed.options.settings.json)
-          .write(report_json(report));
-    if (!parsed.options.settings.junit.empty())
-      ReportFile("--junit", parsed.options.settings.junit)
-          .write(report_junit(report));
+    ReportFiles files;
+    files.open(parsed.options.settings);
+    files.write(report);
   } catch (const std::exception&) {
     // The sentence above stands; a report is written where its path allows.
   }
@@ -413,6 +403,8 @@ int refuse(const Group& world, const Parsed& parsed) {
 int run(const Parsed& parsed) {
   const Group world = Group::world();
   if (!parsed.error.empty()) return refuse(world, parsed);
+  if (parsed.text.empty() && !parsed.options.settings.capture.empty())
+    return run_capture(world, parsed.options.settings);
   if (parsed.text.empty()) return Run(world, parsed.options).execute();
   if (world.rank() == 0) print(parsed.text);
   return kPassedStatus;

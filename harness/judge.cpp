@@ -4,7 +4,25 @@
 #include <algorithm>
 #include <cstring>
 
+#include "harness/diagnose.h"
+
 namespace exact_topk::harness {
+namespace {
+
+void diagnose(Judgement& judgement, const Where& where, const ListRules& rules,
+              std::span<const float> scores, const SlotMap& slots,
+              const RowList& row) {
+  const std::vector<int32_t> positions = positions_of(row.entries, slots);
+  const std::vector<int64_t> entries(row.entries.begin(), row.entries.end());
+  const std::string place = to_string(where);
+  for (const std::string& line :
+       diagnose_list({scores, rules.k, rules.contract, rules.values, positions,
+                      slots.identity() ? std::span<const int64_t>()
+                                       : std::span<const int64_t>(entries)}))
+    judgement.diagnosis.push_back(place + ": " + line);
+}
+
+}  // namespace
 
 void judge_scores_of(Judgement& judgement, const Where& where,
                      std::span<const float> scores,
@@ -26,13 +44,16 @@ void judge_scores_of(Judgement& judgement, const Where& where,
 }
 
 void judge_list_of(Judgement& judgement, const Where& where,
-                   oracle::Contract contract, int k,
-                   std::span<const float> scores,
+                   const ListRules& rules, std::span<const float> scores,
                    std::span<const int32_t> table, const RowList& row) {
-  const oracle::ListJudge judge(scores, k);
+  const oracle::Contract contract = rules.contract;
+  const oracle::ListJudge judge(scores, rules.k, rules.values);
   const SlotMap slots(table, int64_t(scores.size()));
   const RowListVerdict verdict = judgement.judges.list(judge, slots, row);
   record_list(judgement.log, where, contract, verdict, judge, slots, row);
+  judgement.levels.add(verdict.list);
+  if (!verdict.list.holds(contract) && judgement.diagnosed++ < kDiagnosedRows)
+    diagnose(judgement, where, rules, scores, slots, row);
   judgement.missed += verdict.list.missed;
   if (contract == oracle::Contract::kBase)
     judgement.order_errors += verdict.list.order_errors;
@@ -67,6 +88,8 @@ CaseResult conclude(Judgement judgement, const cases::Case& item,
   result.max_bound_ratio = judgement.max_bound_ratio;
   result.missed = judgement.missed;
   result.order_errors = judgement.order_errors;
+  result.levels = judgement.levels;
+  result.diagnosis = std::move(judgement.diagnosis);
   result.controls_run = judgement.controls.run;
   result.controls_caught = judgement.controls.caught;
   result.reason = mistrusted(item, facts);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "cases/case.h"
@@ -28,6 +29,9 @@ struct Judgement {
   int64_t order_errors = 0;
   int64_t rows_with_keys = 0;   // live rows of n >= 1 that this rank judged
   std::vector<RowFacts> facts;  // of the rows whose list was judged
+  Levels levels;                // that held in those lists
+  std::vector<std::string> diagnosis;  // of the first rows whose list failed
+  int diagnosed = 0;                   // how many those are
 };
 
 // How scores are judged.
@@ -42,11 +46,17 @@ void judge_scores_of(Judgement& judgement, const Where& where,
                      const oracle::RowScores& reference,
                      const ScoreRules& rules);
 
+// How lists are judged.
+struct ListRules {
+  oracle::Contract contract{};  // what they must hold
+  oracle::ValueRules values;    // how scores rank
+  int k = 0;                    // entries of a full list
+};
+
 // A row's list against its own scores and the controls (a) and (b). `table` is
 // empty where entries are positions.
 void judge_list_of(Judgement& judgement, const Where& where,
-                   oracle::Contract contract, int k,
-                   std::span<const float> scores,
+                   const ListRules& rules, std::span<const float> scores,
                    std::span<const int32_t> table, const RowList& row);
 
 // The case's result: that controls ran and were caught, and whether the case

@@ -236,7 +236,7 @@ class LaunchJudging {
       const auto first = size_t(view_.step.indptr[size_t(live_[size_t(i)])]);
       filled(view_.filling, XTK_LIST, first * sizeof(int32_t),
              std::as_writable_bytes(std::span(before)));
-      judge_list_of(judgement_, where(i), view_.contract, view_.item.geometry.k,
+      judge_list_of(judgement_, where(i), view_.list_rules,
                     output<float>(XTK_SCORES, i), table(i), {entries, before});
     }
   }

@@ -21,7 +21,7 @@ struct LaunchView {
   const LaunchOutputs& outputs;  // as the launch left them
   Filling filling;               // of the outputs before the launch
   int table_width;               // columns of the page table
-  oracle::Contract contract;     // what the lists promise
+  ListRules list_rules;          // how lists are judged
   ScoreRules rules;
   std::string_view arm;  // empty where one arm runs
 };

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -59,6 +60,27 @@ std::string schedule(const std::string& text) {
   return text;
 }
 
+oracle::Contract contract(const std::string& text) {
+  const auto known = oracle::parse_contract(text);
+  if (!known)
+    throw UsageError(fmt::format(
+        "--contract is '{}', and must be valid, values, set, position, sorted "
+        "or base",
+        text));
+  return *known;
+}
+
+void only(const char* option, const std::string& text, const char* word) {
+  if (text != word)
+    throw UsageError(
+        fmt::format("{} is '{}', and must be {}", option, text, word));
+}
+
+// What a capture, which brings its own rows and results, leaves to choose.
+constexpr std::array<std::string_view, 7> kBesideCapture = {
+    "--capture", "--contract", "--nan",  "--zeros",
+    "--bound",   "--json",     "--junit"};
+
 // CLI11 takes "-5" for an option of its own; as "--pos=-5" it reaches the one
 // who can say what is wrong with it.
 std::vector<std::string> join_negative_numbers(
@@ -103,6 +125,8 @@ class CommandLine {
       case_option(option);
     path("--suite", "FILE", "Run the cases of a suite file instead",
          options_.suite);
+    path("--capture", "FILE",
+         "Check the tensors that another program saved instead", s.capture);
     text("--filter", "GLOB", "Only cases whose whole name matches",
          options_.filter);
     text("--start-at", "CASE", "Leave out the cases listed before this one",
@@ -140,6 +164,20 @@ class CommandLine {
     value("--bound", "B",
           "Largest score error over the row's largest reference [1e-4]",
           [&s](const std::string& t) { s.bound = bound(t); });
+    value("--contract", "C",
+          "What lists must hold: valid, values, set, position, sorted or base "
+          "[what the candidate or the capture claims]",
+          [&s](const std::string& t) { s.contract = contract(t); });
+    value("--nan", "last", "NaN rank below -inf [by their bits]",
+          [&s](const std::string& t) {
+            only("--nan", t, "last");
+            s.values.nan_last = true;
+          });
+    value("--zeros", "equal", "-0.0 and +0.0 are one value [by their bits]",
+          [&s](const std::string& t) {
+            only("--zeros", t, "equal");
+            s.values.zeros_equal = true;
+          });
     value("--repeat", "N", "Repeats of a launch, a case [1]",
           [&s](const std::string& t) {
             s.repeat = number<int>("--repeat", t, 1, kMostRepeats,
@@ -171,6 +209,9 @@ class CommandLine {
       throw UsageError(fmt::format(
           "--suite {} has its own cases and cannot be combined with {}",
           options_.suite, beside_suite_));
+    if (!options_.settings.capture.empty()) refuse_beside_capture();
+    if (options_.settings.contract)
+      contract_of(options_.settings, *options_.settings.contract);
     if (options_.settings.dump.empty() &&
         (options_.settings.dump_tensors || options_.settings.force))
       throw UsageError(
@@ -197,6 +238,17 @@ class CommandLine {
   void path(const char* name, const char* shown, const char* help,
             std::string& target) {
     text(name, shown, help, target);
+  }
+
+  void refuse_beside_capture() const {
+    for (const CLI::Option* option : app_.get_options())
+      if (const std::string name = option->get_name();
+          option->count() > 0 &&
+          std::find(kBesideCapture.begin(), kBesideCapture.end(), name) ==
+              kBesideCapture.end())
+        throw UsageError(fmt::format(
+            "--capture {} has its own rows and cannot be combined with {}",
+            options_.settings.capture, name));
   }
 
   void flag(const char* name, const char* help, bool& target) {

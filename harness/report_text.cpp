@@ -84,6 +84,10 @@ std::string text_result(const CaseResult& r) {
     if (c.outcome == Outcome::kFailed && !r.reason.ends_with(c.reason))
       text += fmt::format("           {}: {} of {} failed: {}\n", c.name,
                           c.failed, c.run, c.reason);
+  for (const std::string& line : r.diagnosis)
+    text += fmt::format("           {}\n", line);
+  if (const std::string levels = to_string(r.levels); !levels.empty())
+    text += fmt::format("           levels: {}\n", levels);
   return text;
 }
 

@@ -17,4 +17,7 @@ namespace exact_topk::harness {
 std::string repro_line(const cases::Case& item, const Settings& settings,
                        const Group& group);
 
+// The line that checks the capture of the settings again.
+std::string capture_repro_line(const Settings& settings, const Group& group);
+
 }  // namespace exact_topk::harness

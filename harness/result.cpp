@@ -90,6 +90,9 @@ CaseResult merge(std::span<const CaseResult> parts) {
     all.controls_run += part.controls_run;
     all.controls_caught += part.controls_caught;
     all.seconds = larger(all.seconds, part.seconds);
+    all.levels.add(part.levels);
+    all.diagnosis.insert(all.diagnosis.end(), part.diagnosis.begin(),
+                         part.diagnosis.end());
   }
   return all;
 }
@@ -106,7 +109,9 @@ void to_json(nlohmann::json& json, const CaseResult& r) {
           {"order_errors", r.order_errors},
           {"controls_run", r.controls_run},
           {"controls_caught", r.controls_caught},
-          {"seconds", r.seconds}};
+          {"seconds", r.seconds},
+          {"levels", {r.levels.lists, r.levels.held}},
+          {"diagnosis", r.diagnosis}};
   for (const CheckResult& c : r.checks)
     json["checks"].push_back(
         {c.name, static_cast<int>(c.outcome), c.reason, c.run, c.failed});
@@ -128,6 +133,9 @@ void from_json(const nlohmann::json& json, CaseResult& r) {
   json.at("controls_run").get_to(r.controls_run);
   json.at("controls_caught").get_to(r.controls_caught);
   json.at("seconds").get_to(r.seconds);
+  json.at("levels").at(0).get_to(r.levels.lists);
+  json.at("levels").at(1).get_to(r.levels.held);
+  json.at("diagnosis").get_to(r.diagnosis);
 }
 
 }  // namespace exact_topk::harness

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/levels.h"
+
 namespace exact_topk::harness {
 
 enum class Outcome {
@@ -62,6 +64,9 @@ struct CaseResult {
   int64_t controls_run = 0;  // negative controls made
   int64_t controls_caught = 0;  // of those, caught by the check meant for them
   double seconds = 0;           // wall time of the case on its group
+  Levels levels;                // that held in every list judged
+  std::vector<std::string> diagnosis;  // of the first rows that failed, a line
+                                       // a fact
 
   bool operator==(const CaseResult&) const = default;
 };

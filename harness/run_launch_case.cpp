@@ -216,7 +216,7 @@ class LaunchCase {
                     outputs_,
                     filling(layer, t, 0),
                     c_.plan.table_width,
-                    c_.contract(),
+                    c_.list_rules(),
                     {c_.settings.bound, !c_.library.foreign()},
                     c_.arm_name(arm)},
                    share);

@@ -121,8 +121,8 @@ class SelectCase {
     const std::vector<int32_t> before =
         list_.before(rows_.indptr[r], entries(r));
     judgement_.rows_with_keys += rows_.lengths[r] > 0;
-    judge_list_of(judgement_, where(r, arm), c_.contract(), c_.item.geometry.k,
-                  scores, {}, {list_.row(rows_.indptr[r], entries(r)), before});
+    judge_list_of(judgement_, where(r, arm), c_.list_rules(), scores, {},
+                  {list_.row(rows_.indptr[r], entries(r)), before});
   }
 
   void compare_arms(const std::string& arm, const std::vector<Piece>& mine) {

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "oracle/contract.h"
+
 namespace exact_topk::harness {
 
 // One bit of one input tensor, flipped before its launch (--perturb). Written
@@ -34,6 +36,10 @@ struct Settings {
   uint64_t seed = 1;              // of every input, poison and pattern
   double bound = 1e-4;            // largest score error over the row's largest
                                   // |reference|, in [0, 0.5)
+  std::optional<oracle::Contract> contract;  // --contract; nothing: what the
+                                             // candidate or capture claims
+  oracle::ValueRules values;  // --nan, --zeros: how scores rank in lists
+  std::string capture;        // --capture FILE, empty: cases are run
   int repeat = 1;  // how often a launch is repeated to compare bits, a case
   int wave = 0;    // wave size, 64 or 32; 0: the candidate's default
   int blocks = 0;  // persistent blocks; 0: the candidate's default
@@ -51,5 +57,11 @@ struct Settings {
   bool fail_fast = false;         // no new case starts after one that failed
   bool allow_mistrusted = false;  // MISTRUSTED does not fail the run
 };
+
+// The contract that lists are held to: the one asked for, else what is claimed.
+// UsageError where it is base, which knows no rules of values, and there are
+// any.
+oracle::Contract contract_of(const Settings& settings,
+                             oracle::Contract claimed);
 
 }  // namespace exact_topk::harness

@@ -24,12 +24,6 @@ constexpr std::array<std::pair<Contract, std::string_view>, 6> kNames = {{
     {Contract::kBase, "base"sv},
 }};
 
-std::uint32_t ranked_key(float score, ValueRules rules) {
-  if (rules.nan_last && std::isnan(score)) return 0;
-  if (rules.zeros_equal && score == 0.0f) return radix_key(0.0f);
-  return radix_key(score);
-}
-
 // A set of positions below n, to be asked whether a position is new.
 class Seen {
  public:
@@ -67,6 +61,12 @@ std::optional<Contract> parse_contract(std::string_view text) {
   return std::nullopt;
 }
 
+std::uint32_t ranked_key(float score, ValueRules rules) {
+  if (rules.nan_last && std::isnan(score)) return 0;
+  if (rules.zeros_equal && score == 0.0f) return radix_key(0.0f);
+  return radix_key(score);
+}
+
 bool ListVerdict::holds(Contract contract) const {
   const bool valid = count && range && duplicates;
   switch (contract) {
@@ -91,6 +91,15 @@ ListJudge::ListJudge(std::span<const float> scores, int k, ValueRules rules)
   BaseOrder order = base_order(scores, k);
   base_ = std::move(order.positions);
   bits_ = order.bits;
+  if (!rules.nan_last && !rules.zeros_equal) {
+    // The base order lists the exact top k.
+    top_k_ = base_;
+    std::ranges::sort(top_k_);
+    threshold_ = order.threshold;
+    ties_ = order.ties;
+    set_last_tie();
+    return;
+  }
 
   std::vector<std::uint32_t> keys(scores.size());
   std::ranges::transform(scores, keys.begin(), [rules](float score) {
@@ -101,6 +110,10 @@ ListJudge::ListJudge(std::span<const float> scores, int k, ValueRules rules)
   threshold_ = key(*std::ranges::min_element(
       top_k_, {}, [this](std::int32_t position) { return key(position); }));
   ties_ = std::ranges::count(keys, threshold_);
+  set_last_tie();
+}
+
+void ListJudge::set_last_tie() {
   for (const std::int32_t position : top_k_)
     if (key(position) == threshold_) last_tie_ = position;
 }

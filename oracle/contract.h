@@ -31,6 +31,10 @@ struct ValueRules {
   bool zeros_equal = false;  // -0.0 and +0.0 are one value
 };
 
+// The radix key that a score ranks by under the rules: 0 for a NaN that is
+// last, +0.0's for a zero of either sign where they are equal.
+std::uint32_t ranked_key(float score, ValueRules rules);
+
 struct ListVerdict {
   // Each on its own; true: it held.
   bool count = false;       // padding, and only padding, past min(n, k)
@@ -68,12 +72,14 @@ class ListJudge {
 
   ListVerdict judge(std::span<const std::int32_t> entries) const;
 
+  std::size_t keys() const { return scores_.size(); }  // n
   // The positions of the top k under the value rules, ascending.
   const std::vector<std::int32_t>& top_k() const { return top_k_; }
   // The base order of the scores, which knows no value rules.
   const std::vector<std::int32_t>& base_positions() const { return base_; }
 
  private:
+  void set_last_tie();
   std::uint32_t key(std::int32_t position) const;
   bool selected(std::int32_t position) const;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The number formats of the indexer: bf16, the two e4m3, and the scale of a
-// quantised key (SPEC section 3, stage 4). Decoding is exact; encoding rounds
-// to nearest, ties to even.
+// quantised key (SPEC section 3, stage 4); f16 for those who use it. Decoding
+// is exact; encoding rounds to nearest, ties to even.
 #pragma once
 
 #include <bit>
@@ -24,6 +24,36 @@ constexpr std::uint16_t f32_to_bf16(float value) {
     return static_cast<std::uint16_t>((bits >> 16) | 0x40u);
   return static_cast<std::uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >>
                                     16);
+}
+
+constexpr float f16_to_f32(std::uint16_t code) {
+  const std::uint32_t magnitude = code & 0x7FFFu;
+  const std::uint32_t rebias = (magnitude < 0x7C00u ? 112u : 224u) << 23;
+  const float value = magnitude < 0x0400u
+                          ? static_cast<float>(magnitude) * 0x1p-24f
+                          : std::bit_cast<float>((magnitude << 13) + rebias);
+  return (code & 0x8000u) != 0 ? -value : value;
+}
+
+// Nearest, ties to even; beyond 65504 infinity, NaN stays NaN with its sign.
+// Below the normal range the sum with 0.5, whose ulp is the format's quantum,
+// rounds and counts quanta at once.
+constexpr std::uint16_t f32_to_f16(float value) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t magnitude = bits & 0x7FFFFFFFu;
+  std::uint32_t code;
+  if (magnitude > 0x7F800000u)
+    code = 0x7E00u;
+  else if (magnitude >= 0x477FF000u)
+    code = 0x7C00u;
+  else if (magnitude < 0x38800000u)
+    code =
+        std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) -
+        std::bit_cast<std::uint32_t>(0.5f);
+  else
+    code =
+        ((magnitude + 0xFFFu + ((magnitude >> 13) & 1u)) >> 13) - (112u << 10);
+  return static_cast<std::uint16_t>(code | (bits >> 16 & 0x8000u));
 }
 
 // The exponent bias of a format, and its largest finite value.

@@ -9,6 +9,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #include "oracle/formats.h"
 #include "oracle/pages.h"
@@ -65,6 +66,8 @@ using Dots = Eigen::MatrixXd;  // [key][head]
 //   |score - exact| <= |scale| * ((1 + g(H+1)) (g(127) |k| W + 2^-142 V)
 //                                 + g(H+1) A + H * 2^-149) + 2^-149.
 // One norm a key and two sums a row: A is gathered beside the score itself.
+// A wide query's products round too, g(128) for g(127), and where its scale a
+// head is multiplied into w_h that is one rounding more: g(H + 2) for g(H + 1).
 // The last factor covers the f64 roundings of the reference and of this bound,
 // and its rounding to f32.
 double gamma_of(int n) {
@@ -74,9 +77,10 @@ double gamma_of(int n) {
 
 class RoundingBound {
  public:
-  explicit RoundingBound(int heads)
-      : dot_(gamma_of(kHeadDim - 1)),
-        sum_(gamma_of(heads + 1)),
+  // `extra`: 1 for wide queries, else 0.
+  RoundingBound(int heads, int extra)
+      : dot_(gamma_of(kHeadDim - 1 + extra)),
+        sum_(gamma_of(heads + 1 + extra)),
         floor_(heads * std::ldexp(1.0, -149)) {}
 
   double operator()(const RowState& row, double key_norm, double terms,
@@ -90,8 +94,8 @@ class RoundingBound {
   }
 
  private:
-  double dot_;    // g(127)
-  double sum_;    // g(H + 1)
+  double dot_;    // g(127), g(128) of wide queries
+  double sum_;    // g(H + 1), g(H + 2)
   double floor_;  // H * 2^-149
 };
 
@@ -150,7 +154,8 @@ void decode_pages(std::span<const std::uint8_t> cache,
   }
 }
 
-void require_row(const ScoreRow& row, const Geometry& geometry) {
+template <typename Row>
+void require_row(const Row& row, const Geometry& geometry) {
   const std::size_t heads = static_cast<std::size_t>(geometry.heads);
   if (row.query.size() != heads * kHeadDim || row.weights.size() != heads)
     throw std::invalid_argument(
@@ -164,7 +169,11 @@ void require_row(const ScoreRow& row, const Geometry& geometry) {
         std::to_string(row.page_table.size()) + " entries");
 }
 
-RowState row_state(const ScoreRow& row, const Queries& queries, int first) {
+double element(std::uint16_t code) { return double{bf16_to_f32(code)}; }
+double element(double value) { return value; }
+
+template <typename Row>
+RowState row_state(const Row& row, const Queries& queries, int first) {
   RowState state;
   for (std::size_t h = 0; h < row.weights.size(); ++h) {
     const double weight = double{row.weights[h]};
@@ -203,11 +212,10 @@ void fold(const Dots& dots, int first_head, const RowState& row,
   }
 }
 
-}  // namespace
-
-std::vector<RowScores> scores(std::span<const ScoreRow> rows,
-                              std::span<const std::uint8_t> cache,
-                              const Geometry& geometry, KeyRange range) {
+template <typename Row>
+std::vector<RowScores> score_rows(std::span<const Row> rows,
+                                  std::span<const std::uint8_t> cache,
+                                  const Geometry& geometry, KeyRange range) {
   if (range.begin < 0 || range.begin % kPageTokens != 0)
     throw std::invalid_argument("a key range begins at " +
                                 std::to_string(range.begin) +
@@ -222,9 +230,8 @@ std::vector<RowScores> scores(std::span<const ScoreRow> rows,
   for (std::size_t r = 0; r < count; ++r) {
     require_row(rows[r], geometry);
     const int first_head = static_cast<int>(r) * heads;
-    std::ranges::transform(
-        rows[r].query, queries.col(first_head).data(),
-        [](std::uint16_t code) { return double{bf16_to_f32(code)}; });
+    std::ranges::transform(rows[r].query, queries.col(first_head).data(),
+                           [](auto code) { return element(code); });
     states.push_back(row_state(rows[r], queries, first_head));
     ends.push_back(std::max(range.begin, std::min(range.end, rows[r].keys)));
     longest = std::max(longest, ends[r]);
@@ -234,7 +241,7 @@ std::vector<RowScores> scores(std::span<const ScoreRow> rows,
     results[r].zero.resize(n);
   }
 
-  const RoundingBound bound(heads);
+  const RoundingBound bound(heads, std::is_same_v<Row, WideScoreRow> ? 1 : 0);
   const auto block = std::make_unique<KeyBlock>();
   Dots dots(kBlockKeys, heads * static_cast<int>(count));
   for (std::int64_t begin = range.begin; begin < longest; begin += kBlockKeys) {
@@ -284,6 +291,20 @@ std::vector<RowScores> scores(std::span<const ScoreRow> rows,
     }
   }
   return results;
+}
+
+}  // namespace
+
+std::vector<RowScores> scores(std::span<const ScoreRow> rows,
+                              std::span<const std::uint8_t> cache,
+                              const Geometry& geometry, KeyRange range) {
+  return score_rows(rows, cache, geometry, range);
+}
+
+std::vector<RowScores> scores(std::span<const WideScoreRow> rows,
+                              std::span<const std::uint8_t> cache,
+                              const Geometry& geometry, KeyRange range) {
+  return score_rows(rows, cache, geometry, range);
 }
 
 }  // namespace exact_topk::oracle

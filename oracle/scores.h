@@ -32,6 +32,15 @@ struct ScoreRow {
   std::int64_t keys = 0;                     // n: positions 0 .. n-1
 };
 
+// A row whose query is wider than bf16: f32, f16, or fp8 with a scale a head.
+// Its products with keys take a rounding more in f32, which `bound` allows for.
+struct WideScoreRow {
+  std::span<const double> query;             // [H * 128]; at most 49 bits each
+  std::span<const float> weights;            // [H]
+  std::span<const std::int32_t> page_table;  // as above
+  std::int64_t keys = 0;                     // n
+};
+
 // The positions to score; whole pages, so that ranks can share a row.
 struct KeyRange {
   std::int64_t begin = 0;  // a multiple of 64
@@ -49,6 +58,9 @@ struct RowScores {
 // std::invalid_argument where a row's sizes do not fit the geometry, a range
 // begins inside a page or a page lies outside the cache.
 std::vector<RowScores> scores(std::span<const ScoreRow> rows,
+                              std::span<const std::uint8_t> cache,
+                              const Geometry& geometry, KeyRange range = {});
+std::vector<RowScores> scores(std::span<const WideScoreRow> rows,
                               std::span<const std::uint8_t> cache,
                               const Geometry& geometry, KeyRange range = {});
 

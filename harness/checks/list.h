@@ -29,6 +29,7 @@ class SlotMap {
   // -1 for a slot that holds no key of the row.
   int32_t position(int32_t slot) const;
   int32_t slot(int32_t position) const;
+  bool identity() const { return table_.empty(); }  // slots are positions
   // A slot that holds no key of the row, as close to one as there is.
   int32_t outside() const;
 
@@ -47,6 +48,10 @@ struct RowListVerdict {
   oracle::ListVerdict list;
   int64_t unwritten = 0;  // entries that hold what was there before
 };
+
+// The positions of slots; -1 where a slot holds no key of the row.
+std::vector<int32_t> positions_of(std::span<const int32_t> entries,
+                                  const SlotMap& slots);
 
 RowListVerdict judge_row_list(const oracle::ListJudge& judge,
                               const SlotMap& slots, const RowList& row);

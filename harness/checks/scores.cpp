@@ -23,20 +23,50 @@ std::string value_text(float value) {
                      std::bit_cast<uint32_t>(value));
 }
 
+// Infinite where the score is a NaN or an infinity.
+double distance(float score, double reference) {
+  const double d = std::abs(double{score} - reference);
+  return std::isfinite(d) ? d : kInfinity;
+}
+
+// Whether score j fails, `allowed` away from its reference or further in a
+// format that is narrower than f32.
+bool fails(float score, const oracle::RowScores& reference, size_t j,
+           double allowed, ScoreFormat format) {
+  if (reference.zero[j] != 0) return score != 0.0f;
+  const double d = distance(score, reference.value[j]);
+  return !(d <= allowed + half_ulp(score, format)) || d == kInfinity;
+}
+
 }  // namespace
+
+std::vector<int64_t> wrong_scores(std::span<const float> scores,
+                                  const oracle::RowScores& reference,
+                                  double bound, ScoreFormat format) {
+  const double allowed = bound * reference.largest;
+  std::vector<int64_t> wrong;
+  for (size_t j = 0; j < scores.size(); ++j)
+    if (fails(scores[j], reference, j, allowed, format))
+      wrong.push_back(int64_t(j));
+  return wrong;
+}
 
 ScoreVerdict judge_scores(std::span<const float> scores,
                           const oracle::RowScores& reference, double bound) {
+  return judge_kept_scores(scores, reference, bound, ScoreFormat::kF32);
+}
+
+ScoreVerdict judge_kept_scores(std::span<const float> scores,
+                               const oracle::RowScores& reference, double bound,
+                               ScoreFormat format) {
   ScoreVerdict verdict;
   const double allowed = bound * reference.largest;
   double max_error = 0;
   for (size_t j = 0; j < scores.size(); ++j) {
-    const double distance = std::abs(double{scores[j]} - reference.value[j]);
-    const double error = std::isfinite(distance) ? distance : kInfinity;
-    const bool fails = reference.zero[j] != 0
-                           ? scores[j] != 0.0f
-                           : !(error <= allowed) || error == kInfinity;
-    if (fails && verdict.faults++ == 0) verdict.first = int64_t(j);
+    const double error = distance(scores[j], reference.value[j]);
+    if (fails(scores[j], reference, j, allowed, format) &&
+        verdict.faults++ == 0)
+      verdict.first = int64_t(j);
     if (error > max_error) max_error = error;
     const double rounding = ratio(error, double{reference.bound[j]});
     if (rounding > verdict.max_bound_ratio) {

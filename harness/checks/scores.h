@@ -13,7 +13,9 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "harness/score_format.h"
 #include "oracle/scores.h"
 
 namespace exact_topk::harness {
@@ -31,6 +33,15 @@ struct ScoreVerdict {
 
 ScoreVerdict judge_scores(std::span<const float> scores,
                           const oracle::RowScores& reference, double bound);
+// The same of scores that were kept in another format: they may be half an ulp
+// of it further away.
+ScoreVerdict judge_kept_scores(std::span<const float> scores,
+                               const oracle::RowScores& reference, double bound,
+                               ScoreFormat format);
+// The positions of the scores that fail.
+std::vector<int64_t> wrong_scores(std::span<const float> scores,
+                                  const oracle::RowScores& reference,
+                                  double bound, ScoreFormat format);
 
 // What is wrong, empty where nothing is: the bound, and the own candidates'.
 std::string scores_fault(const ScoreVerdict& verdict,

@@ -11,6 +11,7 @@ namespace exact_topk::kernels::base {
 
 inline constexpr int kNormThreads =
     512;  // of a block that takes a row through a norm
+static_assert(kNormThreads >= kNormPartials);
 inline constexpr int kTaskWaves =
     4;  // of a block whose waves take tasks one by one
 

@@ -17,6 +17,7 @@ struct Plan {
 };
 constexpr size_t kPlanBytes = 128;
 static_assert(sizeof(Plan) <= kPlanBytes);
+static_assert(kThreads >= kNormPartials);
 
 // Grid: any number of blocks, all resident. Every block walks the stages in the
 // same order.

@@ -3,6 +3,10 @@
 
 // RMSNorm of one row, by one block: out = bf16(v * (1 / sqrt(mean(v^2) + eps))
 // * gamma). Stages 1 and 2 both end in it.
+//
+// The sum of squares has one order, whatever the block's size: partial sums of
+// the elements i mod kNormPartials, then the waves' totals. Blocks of the two
+// arms differ in size, and a sum in another order can move x by an ulp of bf16.
 
 #include <math.h>
 
@@ -12,6 +16,9 @@
 #include "kernels/stages/formats.h"
 
 namespace exact_topk::kernels {
+
+inline constexpr int kNormPartials =
+    256;  // a block has at least as many threads
 
 // LDS of a norm over `count` values: this, then the values.
 struct NormLds {
@@ -31,12 +38,13 @@ __device__ inline void rms_norm(const Value& value, int count,
                                 uint16_t* out) {
   const int threads = static_cast<int>(blockDim.x);
   float* kept = lds.values();
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += threads)
+    kept[i] = value(i);
+  __syncthreads();
   float squares = 0.0f;
-  for (int i = static_cast<int>(threadIdx.x); i < count; i += threads) {
-    const float v = value(i);
-    kept[i] = v;
-    squares += v * v;
-  }
+  if (threadIdx.x < kNormPartials)
+    for (int i = static_cast<int>(threadIdx.x); i < count; i += kNormPartials)
+      squares += kept[i] * kept[i];
   const float mean =
       block_sum<Wave>(squares, lds.totals) / static_cast<float>(count);
   const float rms = 1.0f / sqrtf(mean + eps);

@@ -8,7 +8,7 @@
 #include <bit>
 
 #include "dumps/compare_report.h"
-#include "support.h"
+#include "tests/dumps/support.h"
 
 namespace exact_topk::dumps {
 namespace {

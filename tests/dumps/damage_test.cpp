@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "dumps/tree_reader.h"
-#include "support.h"
+#include "tests/dumps/support.h"
 
 namespace exact_topk::dumps {
 namespace {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "support.h"
+#include "tests/dumps/support.h"
 
 namespace exact_topk::dumps {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <limits>
 
-#include "support.h"
+#include "tests/dumps/support.h"
 
 namespace exact_topk::dumps {
 namespace {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "dumps/mapped_file.h"
-#include "support.h"
+#include "tests/dumps/support.h"
 
 namespace exact_topk::dumps {
 namespace {

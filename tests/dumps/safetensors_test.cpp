@@ -8,7 +8,7 @@
 #include <bit>
 #include <set>
 
-#include "support.h"
+#include "tests/dumps/support.h"
 
 namespace exact_topk::dumps {
 namespace {

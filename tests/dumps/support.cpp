@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "support.h"
+#include "tests/dumps/support.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

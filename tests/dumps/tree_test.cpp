@@ -16,7 +16,7 @@
 #include <functional>
 
 #include "dumps/sha256.h"
-#include "support.h"
+#include "tests/dumps/support.h"
 
 namespace {
 

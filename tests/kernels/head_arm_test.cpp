@@ -93,6 +93,20 @@ TEST(HeadArm, EveryKindAndSwitch) {
   }
 }
 
+// The published shape of the model: sums are long enough for their order to
+// show.
+TEST(HeadArm, ModelWidths) {
+  ScenarioPlan plan{.partials = 8, .rows = {{0, 200}, {0, 201}, {1, 90}}};
+  plan.geometry.hidden = 6144;
+  plan.geometry.q_lora = 2048;
+  plan.geometry.heads = 32;
+  plan.geometry.k = 64;
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    plan.seed = seed;
+    expect_equal_to_base(plan, "head");
+  }
+}
+
 TEST(HeadArm, SchedulesAgree) {
   ScenarioPlan plan{.rows = kChain};
   plan.blocks = 4;

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/report_files.h"
+
+#include "harness/report_json.h"
+#include "harness/report_junit.h"
+
+namespace exact_topk::harness {
+
+void ReportFiles::open(const Settings& settings) {
+  if (!settings.json.empty()) json_.emplace("--json", settings.json);
+  if (!settings.junit.empty()) junit_.emplace("--junit", settings.junit);
+}
+
+void ReportFiles::write(const Report& report) const {
+  if (json_) json_->write(report_json(report));
+  if (junit_) junit_->write(report_junit(report));
+}
+
+}  // namespace exact_topk::harness
