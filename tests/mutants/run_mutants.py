@@ -126,10 +126,9 @@ class Build:
         command += ["-O1", "-w", "-o", str(object_file), "-c", str(source)]
         link = self.link_command(target)
         link[link.index("-o") + 1] = str(output)
-        if made in link:
-            link[link.index(made)] = str(object_file)
-        else:  # a file of a library: its object comes before the library's
-            link.insert(next(i for i, word in enumerate(link) if word.endswith(".a")), str(object_file))
+        # First of all objects: of functions that several define (templates, inline ones), the linker takes the first.
+        first = next(i for i, word in enumerate(link) if word.endswith(".o"))
+        link = link[:first] + [str(object_file)] + [word for word in link[first:] if word != made]
         for step in (command, link):
             result = subprocess.run(step, cwd=self.folder, capture_output=True, text=True, check=False)
             if result.returncode != 0:
