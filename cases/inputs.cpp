@@ -80,6 +80,20 @@ void fill_f32(const Stream& stream, float offset, float factor, int64_t begin,
   });
 }
 
+// One hidden element in 32 carries a large number in the residual that the first
+// partial sum takes back, so that a sum in another order than ((residual + p0) +
+// p1) + ... shows in x. `end` is past the last element that gets `carried`.
+void carry(const Range& range, float carried, int64_t end) {
+  constexpr int64_t kEvery = 32, kFirst = 7;
+  const std::span<float> values = range.as<float>();
+  const int64_t last =
+      std::min<int64_t>(end - range.begin, static_cast<int64_t>(values.size()));
+  for (int64_t i = (kFirst - range.begin % kEvery + kEvery) % kEvery; i < last;
+       i += kEvery)
+    values[static_cast<size_t>(i)] += carried;
+}
+constexpr float kCarried = 0x1p20f;
+
 void fill_matrix(const Range& range, Input input, int fan_in) {
   const float factor = 1.0f / std::sqrt(static_cast<float>(fan_in));
   if (info(input, range.c, range.plan).dtype == DType::kBf16)
@@ -247,6 +261,7 @@ const Tensor& tensor(Input input) {
        [](R r) {
          fill_f32(step_stream(r, "residual"), 0.0f, 1.0f, r.begin,
                   r.as<float>());
+         carry(r, -kCarried, INT64_MAX);
        }},
       {"partials", kF32, kStep,
        [](C c, P) {
@@ -256,6 +271,7 @@ const Tensor& tensor(Input input) {
        [](R r) {
          fill_f32(step_stream(r, "partials"), 0.0f, 0.25f, r.begin,
                   r.as<float>());
+         carry(r, kCarried, int64_t{r.c.rows} * r.c.geometry.hidden);
        }},
       {"tokens", kI32, kStep, one_a_row, fill_tokens},
       {"requests", kI32, kStep, one_a_row,

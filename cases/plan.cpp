@@ -169,6 +169,15 @@ std::vector<int32_t> page_table(const std::vector<Row>& rows,
                       : stale[request][stream.below(
                             at, static_cast<uint32_t>(stale[request].size()))];
     }
+    // The worst stale entry: where the row before is another request's and
+    // longer, it names that row's page at that row's last position.
+    if (r == 0 || !rows[r - 1].live) continue;
+    const Row& before = rows[r - 1];
+    if (before.request != rows[r].request &&
+        before.position / kPageTokens > rows[r].position / kPageTokens)
+      table[r * static_cast<size_t>(width) +
+            static_cast<size_t>(before.position / kPageTokens)] =
+          static_cast<int32_t>(before.slot / kPageTokens);
   }
   return table;
 }

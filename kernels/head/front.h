@@ -157,9 +157,9 @@ __device__ inline uint32_t key_word(const QuantisedKey<Wave>& key) {
   return word;
 }
 
-// Index keys, one wave a row. The cached copy is stored word by word with
-// relaxed order: blocks that copy its page meanwhile read old or new words, and
-// patch the key from the pairs in any case.
+// Index keys, one wave a row. The cached copy is stored word by word for
+// later launches: blocks that copy its page meanwhile read old or new words,
+// and patch the key from the pairs in any case.
 template <int Wave>
 __device__ inline void key_stage(const Operands& o) {
   const FrontOperands& f = o.front;
@@ -174,14 +174,14 @@ __device__ inline void key_stage(const Operands& o) {
     const int32_t slot = f.slots[row];
     uint64_t* pairs = o.pairs.key + int64_t{row} * (kKeyWords + 1);
     if (dim % 4 == 0) {
-      hip::detail::store_relaxed(
+      hip::store_for_later(
           reinterpret_cast<uint32_t*>(
               f.cache + key_byte(slot, dim, f.geometry.page_layout)),
           word);
       hip::pair_store(pairs + dim / 4, word, o.tag);
     }
     if (dim == 0) {
-      hip::detail::store_relaxed(
+      hip::store_for_later(
           reinterpret_cast<uint32_t*>(f.cache + scale_byte(slot)),
           float_bits(key.scale));
       hip::pair_store(pairs + kKeyWords, float_bits(key.scale), o.tag);

@@ -152,6 +152,17 @@ __device__ inline void pair_wait_acquire(
   } EXACT_TOPK_SITE_ARGUMENT);
 }
 
+/// Stores a word for readers after the launch. Whether blocks of this launch
+/// see it is open; on the CPU none does, so that whoever counts on it is found
+/// out.
+__device__ inline void store_for_later(uint32_t* p, uint32_t value) {
+#if defined(EXACT_TOPK_HIP_CPU)
+  cpu::store_late(p, value);
+#else
+  detail::store_relaxed(p, value);
+#endif
+}
+
 /// Sixteen bytes that another block may be storing with relaxed order
 /// meanwhile: each word is old or new.
 __device__ inline uint4 load_racing(const uint4* p) {

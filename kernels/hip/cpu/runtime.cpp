@@ -199,6 +199,9 @@ class Engine {
             std::uint64_t mask, Site site);
   void poll(Fiber& self, bool (*ready)(const void*), const void* arg,
             Site site);
+  void store_late(std::uint32_t* word, std::uint32_t value) {
+    late_.push_back({word, value});
+  }
   // Fails the launch. A thread that notes it then abandons itself, in a
   // statement of its own: no temporary may be alive that would be lost.
   void note_failure(std::string sentence);
@@ -237,6 +240,11 @@ class Engine {
   // Were they one, a thread would be ordered after those that ended before it.
   std::uint64_t started_ = 0;
   std::uint64_t ended_ = 0;
+  struct LateStore {
+    std::uint32_t* word;  // where
+    std::uint32_t value;  // what
+  };
+  std::vector<LateStore> late_;           // stores due when the launch ends
   ReadyQueue queue_;                      // who can run
   std::vector<Fiber*> polling_;           // who waits for a condition
   std::unique_ptr<Scheduler> scheduler_;  // the order in which they do
@@ -693,6 +701,7 @@ LaunchResult Engine::launch(const Kernel& kernel, const LaunchShape& shape) {
   // guards.
   const sanitizer::Ignore others_memory;
   failed_ = false;
+  late_.clear();
   kernel_ = &kernel;
   scheduler_ = parse_schedule(options().schedule);
   const auto grid_blocks = static_cast<std::uint32_t>(blocks);
@@ -716,6 +725,8 @@ LaunchResult Engine::launch(const Kernel& kernel, const LaunchShape& shape) {
     }
   }
   sanitizer::acquire(&ended_);
+  for (const LateStore& store : late_)
+    __atomic_store_n(store.word, store.value, __ATOMIC_RELAXED);
   if (auto sentence = check_allocations(); sentence && !failed_) {
     note_failure(std::move(*sentence));
   }
@@ -765,6 +776,10 @@ void meet(const Collective& collective, void* arg, std::uint64_t mask,
 void wait_until(bool (*ready)(const void* arg), const void* arg, Site site) {
   Fiber& me = self();
   me.engine->poll(me, ready, arg, site);
+}
+
+void store_late(std::uint32_t* word, std::uint32_t value) {
+  self().engine->store_late(word, value);
 }
 
 void fail_wave_size(int compiled_for) {

@@ -21,8 +21,9 @@
 // reported as the deadlock that it can be on a GPU.
 //
 // What it does not do: preempt a thread between two waits (a loop that spins
-// without a poll hangs), model weak memory (ThreadSanitizer builds find missing
-// synchronisation instead), or report reads of unwritten memory by itself:
+// without a poll hangs), model weak memory but for stores that are said to be
+// for later (ThreadSanitizer builds find missing synchronisation instead), or
+// report reads of unwritten memory by itself:
 // fresh LDS and memory hold a pattern that depends on the fill seed, so such a
 // read changes the result with the seed.
 
@@ -126,6 +127,10 @@ void meet(const Collective& collective, void* arg, std::uint64_t mask,
 
 /// Waits until ready(arg) holds; the caller has seen that it does not yet hold.
 void wait_until(bool (*ready)(const void* arg), const void* arg, Site site);
+
+/// Stores a word when the launch ends: the latest moment at which a store that
+/// nothing orders may become visible.
+void store_late(std::uint32_t* word, std::uint32_t value);
 
 /// Fails the launch because its kernel was compiled for waves of another size.
 [[noreturn]] void fail_wave_size(int compiled_for);

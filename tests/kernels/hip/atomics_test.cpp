@@ -149,5 +149,32 @@ TEST(Atomics, CountersOrderMemoryAndWrap) {
   }
 }
 
+// One thread stores for later and tells the other block, which then looks.
+__global__ void look_for_a_late_store(uint32_t* late, uint64_t* told,
+                                      uint32_t* seen) {
+  if (blockIdx.x == 0) {
+    store_for_later(late, 7);
+    pair_store_release(told, 0, 1);
+  } else {
+    pair_wait_acquire(told, 1);
+    *seen = detail::load_relaxed(late);
+  }
+}
+
+TEST(Atomics, AStoreForLaterShowsWhenTheLaunchEnds) {
+  for (const auto& schedule : schedules()) {
+    const ScopedOptions scope(with_schedule(schedule));
+    DeviceArray<uint32_t> late(1), seen(1);
+    DeviceArray<uint64_t> told(1);
+    EXPECT_EQ(hipMemset(seen.data(), 1, sizeof(uint32_t)), hipSuccess);
+    ASSERT_EQ(launch_cooperative(look_for_a_late_store, 2, 1, 0, late.data(),
+                                 told.data(), seen.data()),
+              hipSuccess)
+        << cpu::last_report();
+    EXPECT_EQ(seen.host()[0], 0u) << schedule;
+    EXPECT_EQ(late.host()[0], 7u) << schedule;
+  }
+}
+
 }  // namespace
 }  // namespace exact_topk::hip::test
