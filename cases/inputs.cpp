@@ -80,9 +80,10 @@ void fill_f32(const Stream& stream, float offset, float factor, int64_t begin,
   });
 }
 
-// One hidden element in 32 carries a large number in the residual that the first
-// partial sum takes back, so that a sum in another order than ((residual + p0) +
-// p1) + ... shows in x. `end` is past the last element that gets `carried`.
+// One hidden element in 32 carries a large number in the residual that the
+// first partial sum takes back, so that a sum in another order than ((residual
+// + p0) + p1) + ... shows in x. `end` is past the last element that gets
+// `carried`.
 void carry(const Range& range, float carried, int64_t end) {
   constexpr int64_t kEvery = 32, kFirst = 7;
   const std::span<float> values = range.as<float>();
