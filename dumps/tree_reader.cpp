@@ -251,7 +251,16 @@ Tree read_tree(const fs::path& path) {
   std::size_t expected_files = 1 + 2 * static_cast<std::size_t>(tree.ranks);
   for (int rank = 0; rank < tree.ranks; ++rank) {
     for (TreeLeaf& leaf : read_rank(path, rank)) {
-      if (!leaf.tensor.empty()) ++expected_files;
+      if (!leaf.tensor.empty()) {
+        ++expected_files;
+        const std::string file =
+            fmt::format("{}/{}", rank_name(rank), leaf.leaf);
+        if (const auto named = listed.find(file);
+            named == listed.end() || *named != leaf.digest)
+          throw std::runtime_error(fmt::format("{} and {}{} disagree on {}",
+                                               where, rank_name(rank),
+                                               kDigestsSuffix, leaf.leaf));
+      }
       tree.leaves.push_back(std::move(leaf));
     }
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -22,7 +23,21 @@ namespace fs = std::filesystem;
 
 bool is_there(const fs::path& path) {
   std::error_code error;
-  return fs::symlink_status(path, error).type() != fs::file_type::not_found;
+  // A path that cannot be looked at is no reason yet: making the tree beside it
+  // will say what is wrong.
+  const fs::file_type type = fs::symlink_status(path, error).type();
+  return type != fs::file_type::not_found && type != fs::file_type::none;
+}
+
+// Whether --force may replace it: an empty directory, a digest tree, or a
+// directory of nothing but digest trees.
+bool is_replaceable(const fs::path& path) {
+  if (!fs::is_directory(fs::symlink_status(path))) return false;
+  if (fs::exists(path / kCompleteFile)) return true;
+  return std::ranges::all_of(fs::directory_iterator(path),
+                             [](const fs::directory_entry& entry) {
+                               return fs::exists(entry.path() / kCompleteFile);
+                             });
 }
 
 // The absolute name, without a trailing slash, so that its parent and its
@@ -136,6 +151,11 @@ TreeStage::TreeStage(const fs::path& dir, bool force,
   if (!force_ && is_there(dir_)) {
     throw std::runtime_error(
         fmt::format("{} exists already (--force replaces it)", dir_.string()));
+  }
+  if (force_ && is_there(dir_) && !is_replaceable(dir_)) {
+    throw std::runtime_error(
+        fmt::format("{} is no digest tree, and --force replaces nothing else",
+                    dir_.string()));
   }
   partial_ = make_partial(dir_);
   if (subtrees_.empty()) subtrees_.emplace_back();

@@ -121,7 +121,6 @@ class Run {
       prepare_library();
       prepare_tree();
       run_cases();
-      complete_tree();
       return finish();
     } catch (const Ended& ended) {
       return end(ended);
@@ -321,6 +320,8 @@ class Run {
       together(world_, [&] {
         if (first()) files_.write(report_);
       });
+      // Last: no tree of a run that ends with status 2.
+      complete_tree();
     } catch (const Ended& ended) {
       const int status = end(ended);  // also turns the report that could be
                                       // written into one of an error

@@ -20,7 +20,7 @@ namespace exact_topk::harness {
 namespace {
 
 constexpr double kLongestTimeout = 1e6;  // seconds
-constexpr int kMostBlocks = 65536;
+constexpr int kMostBlocks = 256;         // SPEC section 4
 constexpr int kMostRepeats = 1'000'000;
 
 template <typename Number>
@@ -142,7 +142,7 @@ class CommandLine {
     value("--blocks", "N", "Persistent blocks [the candidate's]",
           [&s](const std::string& t) {
             s.blocks = number<int>("--blocks", t, 1, kMostBlocks,
-                                   "a whole number from 1 to 65536");
+                                   "a whole number from 1 to 256");
           });
     value("--schedule", "SPEC",
           "round-robin, reverse or random:SEED, of a simulated device",

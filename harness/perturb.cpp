@@ -25,6 +25,11 @@ Number number(const std::string& text, const std::string& whole) {
 }  // namespace
 
 Perturb parse_perturb(const std::string& text) {
+  constexpr size_t kLongest = 256;  // far above any input's name
+  if (text.size() > kLongest)
+    throw UsageError(
+        fmt::format("--perturb has {} characters; no input's name is that long",
+                    text.size()));
   static const std::regex form(
       R"(launch(\d+)/(?:step(\d+)/)?in/([a-z0-9_/]+):(\d+):(\d+))");
   std::smatch part;
@@ -50,8 +55,9 @@ std::string to_string(const Perturb& p) {
 bool perturbs(const Perturb& p, const cases::InputInfo& input, int launch,
               int step) {
   if (p.tensor != input.name || p.launch != launch) return false;
-  return input.lifetime == cases::Lifetime::kStep ? p.step == step
-                                                  : p.step <= 0;
+  return input.lifetime == cases::Lifetime::kStep
+             ? p.step >= 0 && p.step == step
+             : p.step <= 0;
 }
 
 void check_perturb(const Perturb& p, const std::vector<cases::Case>& all,

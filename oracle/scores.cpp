@@ -208,7 +208,8 @@ void fold(const Dots& dots, int first_head, const RowState& row,
     out.bound[first + j] =
         static_cast<float>(bound(row, block.norm[j], terms, scale));
     out.zero[first + j] = terms * scale == 0.0 ? 1 : 0;
-    out.largest = std::max(out.largest, std::fabs(value));
+    out.largest = std::max({out.largest, std::fabs(value),
+                            terms * std::fabs(scale) / kCancellation});
   }
 }
 

@@ -52,8 +52,17 @@ struct RowScores {
   std::vector<double> value;  // the reference
   std::vector<float> bound;   // how far an f32 score may be from it, absolute
   std::vector<std::uint8_t> zero;  // 1: no term is nonzero, the score must be 0
-  double largest = 0.0;            // max |value|, NaN left out
+  double largest = 0.0;  // what errors are measured against, NaN left out:
+                         // max |value|, but at least 1/kCancellation of the
+                         // largest sum of |terms|
 };
+
+// Heads of both signs can cancel until nothing of a score is left but the
+// rounding of its terms. Where every score of a row does so (all keys but one
+// are zero, say), no f32 kernel knows the row's largest |value| to 1e-4 of
+// itself. Ordinary rows, whose largest score keeps more than 1/128 of its
+// terms, are not touched.
+inline constexpr double kCancellation = 128.0;
 
 // std::invalid_argument where a row's sizes do not fit the geometry, a range
 // begins inside a page or a page lies outside the cache.

@@ -17,15 +17,18 @@ __device__ inline int waves_of_block() {
   return static_cast<int>(blockDim.x) / Wave;
 }
 
-// The sum over all threads; `totals` is LDS of kLargestWaves entries that
-// nothing else uses meanwhile.
+// The sum over all threads, in one order whatever the wave size: within groups
+// of 32 lanes by halves, then group after group. `totals` is LDS of
+// kLargestWaves entries that nothing else uses meanwhile.
 template <int Wave>
 __device__ inline float block_sum(float value, float* totals) {
-  const float total = hip::wave_sum<Wave>(value);
-  if (hip::lane<Wave>() == 0) totals[hip::wave<Wave>()] = total;
+  constexpr int kGroup = 32;
+  for (int d = kGroup / 2; d > 0; d /= 2)
+    value += hip::shuffle_xor<Wave>(value, d);
+  if (threadIdx.x % kGroup == 0) totals[threadIdx.x / kGroup] = value;
   __syncthreads();
   float sum = 0.0f;
-  for (int w = 0; w < waves_of_block<Wave>(); ++w) sum += totals[w];
+  for (unsigned g = 0; g < blockDim.x / kGroup; ++g) sum += totals[g];
   return sum;
 }
 

@@ -12,7 +12,7 @@
 namespace exact_topk::kernels {
 
 // Slot of a position in a row of the page table.
-__device__ inline int32_t slot_of(const int32_t* table, int position) {
+__host__ __device__ inline int32_t slot_of(const int32_t* table, int position) {
   return table[position / kPageKeys] * kPageKeys + position % kPageKeys;
 }
 

@@ -261,6 +261,31 @@ TEST_F(Tree, ForceReplacesOnlyWhenComplete) {
   EXPECT_THAT(names_in(folder_.path()), ElementsAre("out"));
 }
 
+TEST_F(Tree, ForceReplacesDigestTreesOnly) {
+  const std::string refusal =
+      dir_.string() + " is no digest tree, and --force replaces nothing else";
+  fs::create_directory(dir_);
+  write_text(dir_ / "important", "x");
+  EXPECT_EQ(error_of([&] { TreeStage stage(dir_, true); }), refusal);
+  EXPECT_EQ(read_text(dir_ / "important"), "x");
+  fs::remove_all(dir_);
+  write_text(dir_, "a file");
+  EXPECT_EQ(error_of([&] { TreeStage stage(dir_, true); }), refusal);
+  fs::remove(dir_);
+  fs::create_symlink(folder_.path(), dir_);
+  EXPECT_EQ(error_of([&] { TreeStage stage(dir_, true); }), refusal);
+  fs::remove(dir_);
+  fs::create_directory(dir_);
+  write_tree(dir_, {one_row()}, false, test_run(), true);
+  EXPECT_TRUE(fs::exists(dir_ / "COMPLETE"));
+}
+
+TEST_F(Tree, APathThatCannotBeLookedAtIsNotSaidToExist) {
+  const std::string name(300, 'a');
+  EXPECT_THAT(error_of([&] { TreeStage stage(folder_ / name, false); }),
+              HasSubstr("File name too long"));
+}
+
 TEST_F(Tree, ForceNeedsNothingToReplace) {
   write_tree(dir_, {one_row()}, false, test_run(), true);
   EXPECT_TRUE(fs::exists(dir_ / "COMPLETE"));

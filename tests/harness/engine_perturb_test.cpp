@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <string>
 
 #include "harness/failure.h"
 #include "harness/perturb.h"
@@ -29,6 +30,8 @@ TEST(Perturb, RefusesOtherForms) {
         "launch0/step0/in/residual:1:1 ",
         "launch0/step0/in/residual:99999999999999999999:1"})
     EXPECT_THROW(parse_perturb(text), UsageError) << text;
+  EXPECT_THROW(parse_perturb("launch0/in/" + std::string(100000, 'a') + ":0:0"),
+               UsageError);
 }
 
 TEST(Perturb, NamesStepsOrLayersByLifetime) {
@@ -40,6 +43,8 @@ TEST(Perturb, NamesStepsOrLayersByLifetime) {
   EXPECT_FALSE(perturbs(parse_perturb("launch0/step1/in/t:0:0"), step, 0, 0));
   EXPECT_FALSE(perturbs(parse_perturb("launch0/step1/in/t:0:0"), step, 1, 1));
   EXPECT_FALSE(perturbs(parse_perturb("launch0/step0/in/u:0:0"), step, 0, 0));
+  // An input of a step is named with its step, or nothing is flipped.
+  EXPECT_FALSE(perturbs(parse_perturb("launch0/in/t:0:0"), step, 0, -1));
   EXPECT_TRUE(perturbs(parse_perturb("launch1/in/t:0:0"), layer, 1, 0));
   EXPECT_TRUE(perturbs(parse_perturb("launch1/step0/in/t:0:0"), layer, 1, 0));
   EXPECT_FALSE(perturbs(parse_perturb("launch1/step1/in/t:0:0"), layer, 1, 0));

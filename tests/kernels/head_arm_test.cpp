@@ -107,6 +107,25 @@ TEST(HeadArm, ModelWidths) {
   }
 }
 
+// Waves of 32 and of 64 add in one order too.
+TEST(HeadArm, WaveSizesAgree) {
+  ScenarioPlan plan{.partials = 8, .rows = {{0, 200}, {0, 201}, {1, 90}}};
+  plan.geometry.hidden = 6144;
+  plan.geometry.q_lora = 2048;
+  plan.geometry.k = 64;
+  plan.arm = "head";
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    plan.seed = seed;
+    plan.wave = 64;
+    Scenario wide(plan);
+    wide.launch();
+    plan.wave = 32;
+    Scenario narrow(plan);
+    narrow.launch();
+    EXPECT_TRUE(outputs(wide, plan.layer) == outputs(narrow, plan.layer));
+  }
+}
+
 TEST(HeadArm, SchedulesAgree) {
   ScenarioPlan plan{.rows = kChain};
   plan.blocks = 4;

@@ -211,6 +211,21 @@ TEST(Scores, OneTermByHand) {
   EXPECT_EQ(row.largest, 12.0);
 }
 
+// Errors are measured against the largest score, or, in a row whose scores
+// cancel further than f32 can follow, against a part of their terms.
+TEST(Scores, LargestKeepsAPartOfWhatCancels) {
+  OneTerm row;
+  row.world.queries[0][128 + 5] = f32_to_bf16(3.0f);
+  row.world.weights[0][1] = 3.875f;
+  // (-4 + 3.875) * 6 * 0.5 of terms (4 + 3.875) * 6 * 0.5: a 63rd is left.
+  EXPECT_EQ(row.world.run()[0].value[0], -0.375);
+  EXPECT_EQ(row.world.run()[0].largest, 0.375);
+  row.world.weights[0][1] = 3.96875f;
+  // A 255th is left.
+  EXPECT_EQ(row.world.run()[0].value[0], -0.09375);
+  EXPECT_EQ(row.world.run()[0].largest, (4 + 3.96875) * 6 * 0.5 / 128);
+}
+
 // Terms that cancel are still terms; a zero weight, a negative product and a
 // zero scale are none.
 TEST(Scores, ZeroMeansNoNonzeroTerm) {
