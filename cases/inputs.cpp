@@ -95,6 +95,17 @@ void carry(const Range& range, float carried, int64_t end) {
 }
 constexpr float kCarried = 0x1p20f;
 
+// One dim in 16 of a key is so small that without Hadamard its codes are
+// subnormal, and some of them zeros of both signs.
+void shrink(const Range& range) {
+  constexpr int64_t kEvery = 16, kFirst = 9;
+  const std::span<float> values = range.as<float>();
+  for (size_t i = static_cast<size_t>((kFirst - range.begin % kEvery + kEvery) %
+                                      kEvery);
+       i < values.size(); i += kEvery)
+    values[i] *= 0x1p-14f;
+}
+
 void fill_matrix(const Range& range, Input input, int fan_in) {
   const float factor = 1.0f / std::sqrt(static_cast<float>(fan_in));
   if (info(input, range.c, range.plan).dtype == DType::kBf16)
@@ -235,11 +246,15 @@ const Tensor& tensor(Input input) {
        },
        [](R r) { fill_matrix(r, Input::kWk, r.c.geometry.hidden); }},
       {"k_gamma", kF32, kLayer, [](C, P) { return Shape{kHeadDim}; },
-       gamma(Input::kKGamma)},
+       [gamma](R r) {
+         gamma(Input::kKGamma)(r);
+         shrink(r);
+       }},
       {"k_beta", kF32, kLayer, [](C, P) { return Shape{kHeadDim}; },
        [](R r) {
          fill_f32(weight_stream(r, Input::kKBeta), 0.0f, 0.1f, r.begin,
                   r.as<float>());
+         shrink(r);
        }},
       {"weights_proj", kF32, kLayer,
        [](C c, P) {

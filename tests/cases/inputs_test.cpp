@@ -164,6 +164,9 @@ TEST(Inputs, ValuesHaveTheirScales) {
     EXPECT_NEAR(gamma, 1.0f, 0.35f);
   for (const float beta : all_of<float>(Input::kKBeta, c, plan))
     EXPECT_NEAR(beta, 0.0f, 0.35f);
+  const auto k_gamma = all_of<float>(Input::kKGamma, c, plan);
+  for (size_t dim = 0; dim < k_gamma.size(); ++dim)
+    EXPECT_NEAR(k_gamma[dim] * (dim % 16 == 9 ? 0x1p14f : 1.0f), 1.0f, 0.35f);
 }
 
 TEST(Inputs, RopeTableIsSpecSection3) {
