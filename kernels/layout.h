@@ -208,19 +208,31 @@ struct Groups {
   Group group[kMaxRows];  // the groups
 };
 
-EXACT_TOPK_HOST_DEVICE constexpr Groups row_groups(const RowsView& v) {
+// The groups of `rows` rows, from bit i of `live` and of `joined`: whether row
+// i is live, and joins(v, i).
+EXACT_TOPK_HOST_DEVICE constexpr Groups groups_of(int rows, unsigned live,
+                                                  unsigned joined) {
   Groups groups{};
-  for (int i = 0; i < v.rows; ++i) {
-    if (!v.live(i)) continue;
-    const bool joined = groups.count > 0 && joins(v, i) &&
-                        groups.group[groups.count - 1].rows < kGroupRows;
-    if (joined) {
+  for (int i = 0; i < rows; ++i) {
+    if ((live >> i & 1u) == 0) continue;
+    if ((joined >> i & 1u) != 0 && groups.count > 0 &&
+        groups.group[groups.count - 1].rows < kGroupRows) {
       ++groups.group[groups.count - 1].rows;
     } else {
       groups.group[groups.count++] = {i, 1};
     }
   }
   return groups;
+}
+
+EXACT_TOPK_HOST_DEVICE constexpr Groups row_groups(const RowsView& v) {
+  unsigned live = 0;
+  unsigned joined = 0;
+  for (int i = 0; i < v.rows; ++i) {
+    live |= static_cast<unsigned>(v.live(i)) << i;
+    joined |= static_cast<unsigned>(joins(v, i)) << i;
+  }
+  return groups_of(v.rows, live, joined);
 }
 
 // The group of a live row.

@@ -59,13 +59,13 @@ hipError_t launch_front(const FrontOperands& o, const Grid& grid) {
   const dim3 rows(row_blocks(o.rows));
   const int wave_threads = kTaskWaves * grid.wave;
   return Sequence(grid)
-      .run(Kernel{input_rows<32>, input_rows<64>}, rows, kNormThreads,
-           norm_lds(o.geometry.hidden), o)
-      .run(Kernel{project_down<32>, project_down<64>},
+      .run(Kernel{input_rows<hip::kSmallWave>, input_rows<hip::kLargeWave>},
+           rows, kNormThreads, norm_lds(o.geometry.hidden), o)
+      .run(Kernel{project_down<hip::kSmallWave>, project_down<hip::kLargeWave>},
            dim3(task_blocks(down_tasks(o.geometry), grid)), wave_threads, 0, o)
-      .run(Kernel{norm_rows<32>, norm_rows<64>}, rows, kNormThreads,
-           norm_lds(o.geometry.q_lora), o)
-      .run(Kernel{project_up<32>, project_up<64>},
+      .run(Kernel{norm_rows<hip::kSmallWave>, norm_rows<hip::kLargeWave>}, rows,
+           kNormThreads, norm_lds(o.geometry.q_lora), o)
+      .run(Kernel{project_up<hip::kSmallWave>, project_up<hip::kLargeWave>},
            dim3(task_blocks(up_tasks(o.geometry), grid)), wave_threads, 0, o)
       .error();
 }
@@ -74,16 +74,18 @@ hipError_t launch_keys_and_queries(const FrontOperands& o, const Grid& grid) {
   const dim3 blocks(task_blocks(1 + o.geometry.heads, grid),
                     row_blocks(o.rows));
   return Sequence(grid)
-      .run(Kernel{keys_and_queries<32>, keys_and_queries<64>}, blocks,
-           kTaskWaves * grid.wave, 0, o)
+      .run(Kernel{keys_and_queries<hip::kSmallWave>,
+                  keys_and_queries<hip::kLargeWave>},
+           blocks, kTaskWaves * grid.wave, 0, o)
       .error();
 }
 
 hipError_t launch_scores(const ScoreOperands& o, const Grid& grid) {
   const dim3 blocks(static_cast<uint32_t>(grid.blocks), row_blocks(o.rows));
   return Sequence(grid)
-      .run(Kernel{score_rows<32>, score_rows<64>}, blocks,
-           kTaskWaves * grid.wave, 0, o)
+      .run(Kernel{score_rows<hip::kSmallWave>, score_rows<hip::kLargeWave>},
+           blocks, kTaskWaves * grid.wave,
+           hip::QueryBlock::bytes(1, o.geometry.heads), o)
       .error();
 }
 
@@ -92,21 +94,24 @@ hipError_t launch_selection(const SelectOperands& o, int64_t largest_keys,
   const dim3 rows(row_blocks(o.rows));
   const dim3 slices(kSlices, row_blocks(o.rows));
   Sequence sequence(grid);
-  sequence.run(Kernel{select_short_rows<32>, select_short_rows<64>}, rows,
-               kSelectThreads, sizeof(SelectLds), o);
+  sequence.run(Kernel{select_short_rows<hip::kSmallWave>,
+                      select_short_rows<hip::kLargeWave>},
+               rows, kSelectThreads, sizeof(SelectLds), o);
   if (largest_keys <= kOneBlockKeys) return sequence.error();
   for (int pass = 0; pass < kPasses; ++pass) {
     sequence
-        .run(Kernel{count_slices<32>, count_slices<64>}, slices, kSelectThreads,
-             sizeof(RadixLds), o, pass)
-        .run(Kernel{add_slices<32>, add_slices<64>}, rows, kSelectThreads,
-             sizeof(RadixLds), o, pass);
+        .run(Kernel{count_slices<hip::kSmallWave>,
+                    count_slices<hip::kLargeWave>},
+             slices, kSelectThreads, sizeof(RadixLds), o, pass)
+        .run(Kernel{add_slices<hip::kSmallWave>, add_slices<hip::kLargeWave>},
+             rows, kSelectThreads, sizeof(RadixLds), o, pass);
   }
   return sequence
-      .run(Kernel{place_slices<32>, place_slices<64>}, slices, kSelectThreads,
-           sizeof(PlaceLds), o)
-      .run(Kernel{resolve_slices<32>, resolve_slices<64>}, rows, kSelectThreads,
-           sizeof(ResolveLds), o)
+      .run(Kernel{place_slices<hip::kSmallWave>, place_slices<hip::kLargeWave>},
+           slices, kSelectThreads, sizeof(PlaceLds), o)
+      .run(Kernel{resolve_slices<hip::kSmallWave>,
+                  resolve_slices<hip::kLargeWave>},
+           rows, kSelectThreads, sizeof(ResolveLds), o)
       .error();
 }
 

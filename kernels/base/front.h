@@ -86,15 +86,23 @@ __global__ void keys_and_queries(FrontOperands o) {
   }
 }
 
-// Grid: (any, R).
+// Grid: (any, R). The four waves of a block take the four tiles of a page
+// together, the last page whole.
 template <int Wave>
 __global__ void score_rows(ScoreOperands o) {
+  HIP_DYNAMIC_SHARED(std::byte, lds)
+  static_assert(kTaskWaves == kPageTiles);
   const int row = static_cast<int>(blockIdx.y);
   const int n = o.rows.keys(row);
-  const int tiles = tiles_of(n);
+  if (n == 0) return;
+  hip::QueryBlock block(lds, 1, o.geometry.heads);
+  put_query(o, row, 0, block);
+  block.complete();
+  __syncthreads();
+  const int tiles = (n + kPageKeys - 1) / kPageKeys * kPageTiles;
   const WaveOfGrid wave = wave_of_grid<Wave>();
   for (int tile = wave.index; tile < tiles; tile += wave.count)
-    score_tile_of_row<Wave>(o, row, n, tile);
+    score_tile_of_row<Wave>(o, row, n, tile, block);
 }
 
 }  // namespace exact_topk::kernels::base

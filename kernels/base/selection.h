@@ -106,9 +106,10 @@ __global__ void count_slices(SelectOperands o, int pass) {
   if (n <= kOneBlockKeys || slice >= slices.count()) return;
   const Threshold known = known_before(o, row, n, pass);
   if (known.stops()) return;
-  clear_bins(*lds);
-  add_digits(o.row_keys(row), slices.begin(slice), slices.end(slice), known,
-             *lds);
+  clear_bins(kBins, *lds);
+  add_digits<Wave>(
+      o.row_keys(row), slices.begin(slice), slices.end(slice), known,
+      known.digit_bits(), [](uint32_t) {}, *lds);
   __syncthreads();
   unsigned* bins = o.bins_of(row, slice);
   for (int b = static_cast<int>(threadIdx.x); b < kBins;
@@ -134,7 +135,7 @@ __global__ void add_slices(SelectOperands o, int pass) {
     lds->bins[b] = sum;
   }
   __syncthreads();
-  const Threshold found = next_digit<Wave>(known, *lds);
+  const Threshold found = next_digit<Wave>(known, known.digit_bits(), *lds);
   const int digit = static_cast<int>(lds->digit);
   SlicedRow& state = o.sliced[row];
   for (int s = hip::wave<Wave>(); s < count; s += waves_of_block<Wave>()) {

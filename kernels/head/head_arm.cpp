@@ -11,12 +11,33 @@ namespace exact_topk::kernels::head {
 namespace {
 
 // LDS that every stage keeps: the launch's row groups. The stages' own LDS
-// follows.
+// follows, aligned as the score stage wants it.
 struct Plan {
-  layout::Groups groups;
+  layout::Groups groups;          // of the launch
+  bool live[layout::kMaxRows];    // whether each row is
+  bool joined[layout::kMaxRows];  // whether each joins the row before it
 };
-constexpr size_t kPlanBytes = 128;
-static_assert(sizeof(Plan) <= kPlanBytes);
+constexpr size_t kPlanBytes = 1024;
+static_assert(sizeof(Plan) <= kPlanBytes &&
+              kPlanBytes % hip::QueryBlock::kAlignment == 0);
+
+// The group rule is a chain of loads: every row's by a thread of its own.
+__device__ void plan_groups(const layout::RowsView& view, Plan& plan) {
+  const auto row = static_cast<int>(threadIdx.x);
+  if (row < view.rows) {
+    plan.live[row] = view.live(row);
+    plan.joined[row] = layout::joins(view, row);
+  }
+  __syncthreads();
+  if (row != 0) return;
+  unsigned live = 0;
+  unsigned joined = 0;
+  for (int i = 0; i < view.rows; ++i) {
+    live |= static_cast<unsigned>(plan.live[i]) << i;
+    joined |= static_cast<unsigned>(plan.joined[i]) << i;
+  }
+  plan.groups = layout::groups_of(view.rows, live, joined);
+}
 static_assert(kThreads >= kNormPartials);
 
 // Grid: any number of blocks, all resident. Every block walks the stages in the
@@ -27,8 +48,7 @@ __global__ void __launch_bounds__(kThreads, 1) head_launch(Operands o) {
   Plan& plan = *reinterpret_cast<Plan*>(lds);
   std::byte* stage_lds = lds + kPlanBytes;
   const layout::RowsView view = o.view();
-  if (threadIdx.x == 0 && (o.parts & kScorePart))
-    plan.groups = layout::row_groups(view);
+  if (o.parts & kScorePart) plan_groups(view, plan);
   if (o.parts & kFrontPart) {
     input_stage<Wave>(o, stage_lds);
     __syncthreads();
@@ -68,7 +88,7 @@ LdsPlan plan_lds(const Geometry& g, int rows, size_t lds_limit) {
 
 size_t HandOffSizes::words() const {
   return x + q_down + q_lora + mailbox + raw_key + w + query + key + run_done +
-         gather + candidate;
+         gather + extreme + candidate;
 }
 
 HandOffSizes hand_off_sizes(const Geometry& g, int rows) {
@@ -85,6 +105,7 @@ HandOffSizes hand_off_sizes(const Geometry& g, int rows) {
       r * (kKeyWords + 1),
       size_t{layout::kMaxRows} * layout::kMaxRuns,
       size_t{kGathers} * layout::kMaxRows * layout::kMaxSlices * kGatherWords,
+      size_t{layout::kMaxRows} * layout::kMaxSlices * 2,
       size_t{layout::kMaxRows} * kRoom};
 }
 
@@ -96,7 +117,7 @@ HandOff hand_off(uint64_t* words, const HandOffSizes& s) {
   };
   return {take(s.x),        take(s.q_down), take(s.q_lora),   take(s.mailbox),
           take(s.raw_key),  take(s.w),      take(s.query),    take(s.key),
-          take(s.run_done), take(s.gather), take(s.candidate)};
+          take(s.run_done), take(s.gather), take(s.extreme), take(s.candidate)};
 }
 
 hipError_t launch(const Operands& operands, const base::Grid& grid,
@@ -107,10 +128,12 @@ hipError_t launch(const Operands& operands, const base::Grid& grid,
   const dim3 threads(kThreads);
   const auto bytes = static_cast<uint32_t>(lds_bytes);
   return grid.wave == 32
-             ? hipLaunchCooperativeKernel(head_launch<32>, blocks, threads,
-                                          arguments, bytes, grid.stream)
-             : hipLaunchCooperativeKernel(head_launch<64>, blocks, threads,
-                                          arguments, bytes, grid.stream);
+             ? hipLaunchCooperativeKernel(head_launch<hip::kSmallWave>, blocks,
+                                          threads, arguments, bytes,
+                                          grid.stream)
+             : hipLaunchCooperativeKernel(head_launch<hip::kLargeWave>, blocks,
+                                          threads, arguments, bytes,
+                                          grid.stream);
 }
 
 }  // namespace exact_topk::kernels::head

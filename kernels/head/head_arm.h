@@ -11,8 +11,6 @@
 
 namespace exact_topk::kernels::head {
 
-inline constexpr int kThreads = 256;  // of a block
-
 // Pages of a batch and LDS of a block for this geometry, within the LDS that a
 // block may have.
 struct LdsPlan {
@@ -25,7 +23,7 @@ LdsPlan plan_lds(const Geometry& geometry, int rows, size_t lds_limit);
 // them.
 struct HandOffSizes {
   size_t x, q_down, q_lora, mailbox, raw_key, w, query, key, run_done, gather,
-      candidate;
+      extreme, candidate;
   size_t words() const;
 };
 HandOffSizes hand_off_sizes(const Geometry& geometry, int rows);

@@ -18,6 +18,7 @@
 
 namespace exact_topk::kernels::head {
 
+inline constexpr int kThreads = 512;  // of a block
 inline constexpr int kGathers =
     6;  // of a search: two of each digit of 12, 12 and 8 bits
 inline constexpr int kGatherWords = 32;  // pairs of two 16-bit counts: 64 bins
@@ -37,6 +38,8 @@ struct HandOff {
   uint64_t* run_done;   // [R][kMaxRuns], by the group's first row; stored with
                         // release order
   uint64_t* gather;     // [kGathers][R][kMaxSlices][kGatherWords]
+  uint64_t* extreme;    // [R][kMaxSlices][2], the largest key that shares T's
+                        // first 12 bits and the largest complement of one
   uint64_t* candidate;  // [R][kRoom], the bits of a candidate's key that the
                         // prefix leaves open
 };

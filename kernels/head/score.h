@@ -3,7 +3,7 @@
 
 // Stage 5 in the head arm: the rows of a group score their request's keys in
 // one pass. A block takes one run of the request's pages, copies them to LDS a
-// batch at a time, the next batch in registers while it scores this one, and
+// batch at a time, the next batch on its way while it scores this one, and
 // patches into each batch the keys that this launch writes, for every row of
 // the request in the launch: their cache stores need not be visible yet.
 
@@ -11,108 +11,105 @@
 
 #include "kernels/head/hand_off.h"
 #include "kernels/head/operands.h"
+#include "kernels/hip/async_copy.h"
 #include "kernels/stages/score.h"
 
 namespace exact_topk::kernels::head {
 
-inline constexpr int kPageVectors = kPageBytes / 16;  // 16-byte loads of a page
-inline constexpr int kPrefetch =
-    17;  // 16-byte registers of a thread: a batch of 8 pages by 256 threads
+inline constexpr int kPageVectors =
+    kPageBytes / 16;                 // 16-byte copies of a page
+inline constexpr int kNowhere = -1;  // position of a row that patches nothing
 
-// LDS of a run: the group's queries and weights, then a batch of pages.
+// LDS of a run: the group's queries and weights, two batches of pages, and
+// which keys this launch writes.
 struct ScoreLds {
-  uint16_t* query;  // bf16 [rows of the group][H][128]
-  float* weights;   // [rows of the group][H]
-  uint8_t* pages;   // [batch_pages][8448]
+  std::byte* query;  // hip::QueryBlock of the group
+  uint8_t* pages;    // [2][batch_pages][8448]
+  int* written;      // [kMaxRows], positions of the reader's keys that each row
+                     // of the launch writes, or kNowhere
 
-  __device__ ScoreLds(std::byte* lds, int heads)
-      : query(reinterpret_cast<uint16_t*>(lds)),
-        weights(reinterpret_cast<float*>(query + layout::kGroupRows * heads *
-                                                     kHeadDim)),
-        pages(
-            reinterpret_cast<uint8_t*>(weights + layout::kGroupRows * heads)) {}
+  __device__ ScoreLds(std::byte* lds, int heads, int batch_pages)
+      : query(lds),
+        pages(reinterpret_cast<uint8_t*>(lds) + query_bytes(heads)),
+        written(reinterpret_cast<int*>(pages + 2 * batch_pages * kPageBytes)) {}
+  __host__ __device__ static constexpr size_t query_bytes(int heads) {
+    return (hip::QueryBlock::bytes(layout::kGroupRows, heads) + 15) / 16 * 16;
+  }
   __host__ __device__ static constexpr size_t bytes(int heads,
                                                     int batch_pages) {
-    return static_cast<size_t>(layout::kGroupRows) *
-               static_cast<size_t>(heads) * (2 * kHeadDim + 4) +
-           static_cast<size_t>(batch_pages) * kPageBytes;
+    return query_bytes(heads) +
+           2 * static_cast<size_t>(batch_pages) * kPageBytes +
+           layout::kMaxRows * sizeof(int);
   }
 };
 
-// A batch on its way from the cache to LDS, spread over the block's registers.
-struct BatchRegisters {
-  uint4 word[kPrefetch];
-
-  __device__ void load(const uint8_t* cache, const int32_t* table,
-                       int64_t first_page, int pages) {
-    const int count = pages * kPageVectors;
+// Starts copying pages [first_page, first_page + pages) of the table to LDS.
+__device__ inline void start_batch(const uint8_t* cache, const int32_t* table,
+                                   int64_t first_page, int pages,
+                                   uint8_t* pages_lds) {
+  const int count = pages * kPageVectors;
+  const int threads = static_cast<int>(blockDim.x);
+  constexpr int kFlight = 4;  // page ids of a thread in flight
+  for (int start = static_cast<int>(threadIdx.x); start < count;
+       start += kFlight * threads) {
+    int32_t page[kFlight];
     EXACT_TOPK_UNROLL
-    for (int f = 0; f < kPrefetch; ++f) {
-      const int i =
-          static_cast<int>(threadIdx.x) + f * static_cast<int>(blockDim.x);
-      if (i >= count) break;
-      const int32_t page = table[first_page + i / kPageVectors];
-      word[f] = hip::load_racing(
-          reinterpret_cast<const uint4*>(cache + int64_t{page} * kPageBytes) +
-          i % kPageVectors);
+    for (int f = 0; f < kFlight; ++f) {
+      const int i = start + f * threads;
+      page[f] = i < count ? table[first_page + i / kPageVectors] : 0;
+    }
+    EXACT_TOPK_UNROLL
+    for (int f = 0; f < kFlight; ++f) {
+      const int i = start + f * threads;
+      if (i < count)
+        hip::copy_start(
+            pages_lds + int64_t{i} * 16,
+            cache + int64_t{page[f]} * kPageBytes + i % kPageVectors * 16);
     }
   }
-  __device__ void store(uint8_t* pages_lds, int pages) const {
-    const int count = pages * kPageVectors;
-    EXACT_TOPK_UNROLL
-    for (int f = 0; f < kPrefetch; ++f) {
-      const int i =
-          static_cast<int>(threadIdx.x) + f * static_cast<int>(blockDim.x);
-      if (i >= count) break;
-      reinterpret_cast<uint4*>(pages_lds)[i] = word[f];
-    }
-  }
-};
+  hip::copies_close();
+}
 
-// Takes the queries and weights of rows first .. first + rows - 1 into LDS:
-// from pairs where this launch makes them, else from memory.
+// Takes the queries and weights of the group's rows into LDS: from pairs where
+// this launch makes them, else from memory.
 __device__ inline void take_queries(const Operands& o,
                                     const layout::Group& group,
-                                    const ScoreLds& lds) {
+                                    hip::QueryBlock& block) {
   const int heads = o.score.geometry.heads;
   const int words = heads * kHeadDim / 2;
   for (int i = 0; i < group.rows; ++i) {
     const int row = group.first + i;
-    auto* query = reinterpret_cast<uint32_t*>(lds.query) + i * words;
-    float* weights = lds.weights + i * heads;
-    if (o.parts & kKeyQueryPart) {
-      collect(o.pairs.query + int64_t{row} * words, words, o.tag,
-              [query](int at, uint32_t payload) { query[at] = payload; });
+    if (!(o.parts & kKeyQueryPart)) {
+      put_query(o.score, row, i, block);
+      continue;
+    }
+    collect(o.pairs.query + int64_t{row} * words, words, o.tag,
+            [&](int at, uint32_t payload) { block.put(i, at, payload); });
+    if (o.parts & kFrontPart) {
       collect(o.pairs.w + int64_t{row} * heads, heads, o.tag,
-              [weights](int at, uint32_t payload) {
-                weights[at] = bits_float(payload);
+              [&](int at, uint32_t payload) {
+                block.put_weight(i, at, bits_float(payload));
               });
     } else {
-      const auto* words_in = reinterpret_cast<const uint32_t*>(o.score.query) +
-                             int64_t{row} * words;
-      for (int at = static_cast<int>(threadIdx.x); at < words;
-           at += static_cast<int>(blockDim.x))
-        query[at] = words_in[at];
       for (int at = static_cast<int>(threadIdx.x); at < heads;
            at += static_cast<int>(blockDim.x))
-        weights[at] = o.score.weights[int64_t{row} * heads + at];
+        block.put_weight(i, at, o.score.weights[int64_t{row} * heads + at]);
     }
   }
+  block.complete();
 }
 
-// Overwrites, in the batch of pages [first_page, first_page + pages) of
-// `reader`'s table, the keys that rows of this launch write there. Returns how
-// many.
-__device__ inline int patch(const Operands& o, const layout::RowsView& view,
-                            int reader, int64_t first_page, int pages,
-                            uint8_t* pages_lds) {
+// Overwrites, in the batch of pages [first_page, first_page + pages), the keys
+// that rows of this launch write there. Returns how many.
+__device__ inline int patch(const Operands& o, const int* written,
+                            int64_t first_page, int pages, uint8_t* pages_lds) {
   int patched = 0;
-  for (int writer = 0; writer < view.rows; ++writer) {
-    if (!layout::patches(view, reader, writer)) continue;
-    const int64_t page = view.position[writer] / kPageKeys - first_page;
-    if (page < 0 || page >= pages) continue;
-    const auto slot = static_cast<int32_t>(page * kPageKeys +
-                                           view.position[writer] % kPageKeys);
+  for (int writer = 0; writer < o.front.rows.rows; ++writer) {
+    const int position = written[writer];
+    const int64_t page = position / kPageKeys - first_page;
+    if (position == kNowhere || page < 0 || page >= pages) continue;
+    const auto slot =
+        static_cast<int32_t>(page * kPageKeys + position % kPageKeys);
     collect(o.pairs.key + int64_t{writer} * (kKeyWords + 1), kKeyWords + 1,
             o.tag, [&](int i, uint32_t payload) {
               const int64_t byte =
@@ -126,86 +123,85 @@ __device__ inline int patch(const Operands& o, const layout::RowsView& view,
   return patched;
 }
 
-// Scores a batch in LDS for the group's rows: a wave takes tiles of 16 keys.
+// Scores a batch in LDS for the group's rows: a wave takes tiles of 16 keys,
+// four waves a page together.
 template <int Wave, int Rows>
 __device__ inline void score_batch(const Operands& o,
                                    const layout::Group& group,
                                    int64_t first_page, int pages,
-                                   const ScoreLds& lds) {
-  const Geometry& g = o.score.geometry;
-  hip::ScoreQuery queries[Rows];
-  for (int i = 0; i < Rows; ++i)
-    queries[i] = {lds.query + i * g.heads * kHeadDim,
-                  lds.weights + i * g.heads};
-  constexpr int kTilesAPage = kPageKeys / hip::kTile;
+                                   const hip::QueryBlock& block,
+                                   const uint8_t* pages_lds) {
+  int keys[Rows];
+  EXACT_TOPK_UNROLL
+  for (int i = 0; i < Rows; ++i) keys[i] = o.score.rows.keys(group.first + i);
   const int lane = hip::lane<Wave>();
-  for (int tile = hip::wave<Wave>(); tile < pages * kTilesAPage;
+  for (int tile = hip::wave<Wave>(); tile < pages * kPageTiles;
        tile += waves_of_block<Wave>()) {
-    const int page = tile / kTilesAPage;
-    const int first = tile % kTilesAPage * hip::kTile;
-    const auto sums = hip::score_tile_rows<Wave, Rows>(
-        key_tile(g, lds.pages + page * kPageBytes, first), queries, g.heads);
+    const int page = tile / kPageTiles;
+    const int first = tile % kPageTiles * hip::kTile;
+    const auto sums = hip::score_tile_block<Wave, Rows>(
+        key_tile(o.score.geometry, pages_lds + page * kPageBytes, first),
+        block);
     if (lane >= hip::kTile) continue;
     const auto slot = static_cast<int32_t>(page * kPageKeys + first + lane);
     const float scale =
-        *reinterpret_cast<const float*>(lds.pages + scale_byte(slot));
+        *reinterpret_cast<const float*>(pages_lds + scale_byte(slot));
     const int64_t position = (first_page + page) * kPageKeys + first + lane;
-    for (int i = 0; i < Rows; ++i) {
-      const int row = group.first + i;
-      if (position < o.score.rows.keys(row))
-        o.score.scores[row * o.score.score_stride + position] =
+    EXACT_TOPK_UNROLL
+    for (int i = 0; i < Rows; ++i)
+      if (position < keys[i])
+        o.score.scores[(group.first + i) * o.score.score_stride + position] =
             scale * sums.value[i];
-    }
   }
 }
 
-template <int Wave>
-__device__ inline void score_batch(const Operands& o,
-                                   const layout::Group& group,
-                                   int64_t first_page, int pages,
-                                   const ScoreLds& lds) {
-  switch (group.rows) {
-    case 1:
-      return score_batch<Wave, 1>(o, group, first_page, pages, lds);
-    case 2:
-      return score_batch<Wave, 2>(o, group, first_page, pages, lds);
-    case 3:
-      return score_batch<Wave, 3>(o, group, first_page, pages, lds);
-    default:
-      return score_batch<Wave, 4>(o, group, first_page, pages, lds);
-  }
-}
-
-// One run of one group.
-template <int Wave>
+// One run of one group of `Rows` rows.
+template <int Wave, int Rows>
 __device__ inline void score_run(const Operands& o,
                                  const layout::RowsView& view,
                                  const layout::Group& group, int run, int runs,
                                  std::byte* raw_lds) {
-  const int reader = group.first + group.rows - 1;
+  const int reader = group.first + Rows - 1;
   const int64_t keys = view.keys(reader);
   const int32_t* table = o.score.rows.table(reader);
-  const ScoreLds lds(raw_lds, o.score.geometry.heads);
+  const int heads = o.score.geometry.heads;
+  const ScoreLds lds(raw_lds, heads, o.batch_pages);
   const layout::Range pages = layout::run_pages(keys, runs, run);
   const auto size_at = [&](int64_t page) {
     return static_cast<int>(layout::smaller(o.batch_pages, pages.end - page));
   };
-  BatchRegisters next;
-  next.load(o.score.cache, table, pages.begin, size_at(pages.begin));
-  take_queries(o, group, lds);
+  const auto start = [&](int64_t page, int buffer) {
+    start_batch(o.score.cache, table, page, size_at(page),
+                lds.pages + buffer * o.batch_pages * kPageBytes);
+  };
+  start(pages.begin, 0);
+  const bool patching = (o.parts & kKeyQueryPart) != 0;
+  const auto writer = static_cast<int>(threadIdx.x);
+  if (patching && writer < view.rows)
+    lds.written[writer] = layout::patches(view, reader, writer)
+                              ? view.position[writer]
+                              : kNowhere;
+  hip::QueryBlock block(lds.query, Rows, heads);
+  take_queries(o, group, block);
   int patched = 0;
-  for (int64_t page = pages.begin; page < pages.end; page += o.batch_pages) {
-    const int size = size_at(page);
-    next.store(lds.pages, size);
-    __syncthreads();
-    if (o.parts & kKeyQueryPart) {
-      patched += patch(o, view, reader, page, size, lds.pages);
-      __syncthreads();
+  int buffer = 0;
+  for (int64_t page = pages.begin; page < pages.end;
+       page += o.batch_pages, buffer ^= 1) {
+    if (page + o.batch_pages < pages.end) {
+      start(page + o.batch_pages, buffer ^ 1);
+      hip::copies_wait<1>();
+    } else {
+      hip::copies_wait<0>();
     }
-    if (page + o.batch_pages < pages.end)
-      next.load(o.score.cache, table, page + o.batch_pages,
-                size_at(page + o.batch_pages));
-    score_batch<Wave>(o, group, page, size, lds);
+    __syncthreads();
+    const int size = size_at(page);
+    uint8_t* batch = lds.pages + buffer * o.batch_pages * kPageBytes;
+    if (patching) {
+      const int now = patch(o, lds.written, page, size, batch);
+      patched += now;
+      if (now > 0) __syncthreads();
+    }
+    score_batch<Wave, Rows>(o, group, page, size, block, batch);
     __syncthreads();
   }
   if (threadIdx.x == 0) {
@@ -213,6 +209,23 @@ __device__ inline void score_run(const Operands& o,
     o.run_patched[at] = static_cast<uint32_t>(patched);
     hip::pair_store_release(o.pairs.run_done + at, static_cast<uint32_t>(run),
                             o.tag);
+  }
+}
+
+template <int Wave>
+__device__ inline void score_run(const Operands& o,
+                                 const layout::RowsView& view,
+                                 const layout::Group& group, int run, int runs,
+                                 std::byte* lds) {
+  switch (group.rows) {
+    case 1:
+      return score_run<Wave, 1>(o, view, group, run, runs, lds);
+    case 2:
+      return score_run<Wave, 2>(o, view, group, run, runs, lds);
+    case 3:
+      return score_run<Wave, 3>(o, view, group, run, runs, lds);
+    default:
+      return score_run<Wave, 4>(o, view, group, run, runs, lds);
   }
 }
 

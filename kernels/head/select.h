@@ -11,8 +11,10 @@
 // and besides how many keys of the slices before its own lie above it and at
 // it. With 12 or 24 bits known and no more candidates than the room, the slices
 // exchange the candidates' other bits, each resolves T alone and places its
-// own; with all 32 known, ties go straight to their places. Three gathers
-// settle a row in the common case.
+// own; with all 32 known, ties go straight to their places. Where the keys that
+// share 12 bits are too many, the next gather also says whether they are all
+// equal, as in rows of zeros, and the search is over. Three gathers settle a
+// row in the common cases.
 //
 // A block may own several slices, of one row or of several. It publishes for
 // all of them before it polls for any (SPEC section 4, and the proof in
@@ -33,6 +35,8 @@ namespace exact_topk::kernels::head {
 inline constexpr int kCoarseBits =
     6;  // of each digit; the others are the fine ones
 inline constexpr int kCoarseBins = 1 << kCoarseBits;
+inline constexpr int kExtremeGather =
+    2;  // the first one that can find all keys in question equal
 inline constexpr int kMostOwned =
     136;  // slices of one block: 8 rows of 17 slices on a grid of one block
 
@@ -48,18 +52,31 @@ struct OwnedSlice {
   int at;            // keys that share them in this slice
 };
 
+// Counts of two neighbouring bins, as some slices have them.
+struct alignas(16) BinPair {
+  unsigned all[2];     // keys of each bin
+  unsigned before[2];  // those in slices before the reader's own
+};
+
+inline constexpr int kGatherGroups =
+    kThreads / kGatherWords;  // threads that share a gather's slices for a word
+
 // LDS of a block that selects.
 struct SliceLds {
   RadixLds radix;  // histogram of a digit, and the search among candidates
   PlaceLds place;  // placement
-  uint32_t counts[layout::kMaxSlices]
-                 [kGatherWords];  // a gather: two 16-bit counts a word
-  uint32_t candidates[kRoom];  // bits of the row's candidates that the prefix
-                               // leaves open, in position order
-  uint32_t keys[layout::kSliceRoom];  // radix keys of the first chunk of the
-                                      // only slice
-  OwnedSlice owned[kMostOwned];       // this block's slices
-  int owned_count;                    // how many
+  BinPair gathered[kGatherGroups][kGatherWords];  // sums over some slices each
+  uint32_t own_counts[kGatherWords];   // what the reader's own slice published
+  uint32_t extreme[2][kLargestWaves];  // of the waves' keys: the largest, and
+                                       // the largest complement
+  uint32_t extremes[layout::kMaxSlices][2];  // of the slices' keys
+  alignas(16) uint32_t candidates[kRoom];  // bits of the row's candidates that
+                                           // the prefix leaves open, in
+                                           // position order
+  alignas(16) uint32_t keys[layout::kSliceRoom];  // radix keys of the first
+                                                  // chunk of the only slice
+  OwnedSlice owned[kMostOwned];                   // this block's slices
+  int owned_count;                                // how many
 };
 
 // The keys of a slice: radix keys in LDS for the first chunk where the block
@@ -73,6 +90,11 @@ struct SliceKeys {
   __device__ int position(int i) const { return i; }
   __device__ uint32_t key(int i) const {
     return i < held_end ? held[i - begin] : radix_key(scores[i]);
+  }
+  __device__ uint4 four(int i) const {
+    if (i + kLaneKeys <= held_end)
+      return *reinterpret_cast<const uint4*>(held + (i - begin));
+    return {key(i), key(i + 1), key(i + 2), key(i + 3)};
   }
 };
 
@@ -101,6 +123,9 @@ struct SliceView {
            ((int64_t{gather} * layout::kMaxRows + s.row) * layout::kMaxSlices +
             slice) *
                kGatherWords;
+  }
+  __device__ uint64_t* extreme_pairs(const OwnedSlice& s, int slice) const {
+    return o.pairs.extreme + (int64_t{s.row} * layout::kMaxSlices + slice) * 2;
   }
   __device__ Entries entries(int row) const {
     return {o.select.list + o.select.indptr[row], o.front.rows.table(row)};
@@ -161,13 +186,76 @@ __device__ inline void await_scores(const Operands& o,
 // ---- one gather
 // ---------------------------------------------------------------------------------------------------------------
 
+// The digit's histogram of a slice in LDS, and what it says of the slice's
+// extremes.
+template <int Wave>
+__device__ inline void count_digit(const SliceView& view, const OwnedSlice& s,
+                                   SliceLds& lds) {
+  const layout::Range range = view.range(s);
+  clear_bins(kBins, lds.radix);
+  uint32_t largest = 0;
+  uint32_t complement = 0;
+  add_digits<Wave>(
+      view.keys(s, lds), static_cast<int>(range.begin),
+      static_cast<int>(range.end), s.threshold, s.threshold.digit_bits(),
+      [&](uint32_t key) {
+        largest = key > largest ? key : largest;
+        complement = ~key > complement ? ~key : complement;
+      },
+      lds.radix);
+  if (s.threshold.bits == kDigitBits) {
+    largest = hip::wave_max<Wave>(largest);
+    complement = hip::wave_max<Wave>(complement);
+    if (hip::lane<Wave>() == 0) {
+      lds.extreme[0][hip::wave<Wave>()] = largest;
+      lds.extreme[1][hip::wave<Wave>()] = complement;
+    }
+  }
+  __syncthreads();
+}
+
+// Publishes the coarse counts of a digit of 12 bits: each thread adds 8 fine
+// bins, 8 threads a coarse one, 16 a word.
+template <int Wave>
+__device__ inline void publish_coarse(const SliceView& view, uint64_t* pairs,
+                                      const SliceLds& lds) {
+  constexpr int kEach = 8;
+  for (int first = static_cast<int>(threadIdx.x) * kEach; first < kBins;
+       first += static_cast<int>(blockDim.x) * kEach) {
+    const auto* bins = reinterpret_cast<const uint4*>(lds.radix.bins + first);
+    const uint4 a = bins[0];
+    const uint4 b = bins[1];
+    unsigned sum = a.x + a.y + a.z + a.w + b.x + b.y + b.z + b.w;
+    sum += hip::shuffle_xor<Wave>(sum, 1);
+    sum += hip::shuffle_xor<Wave>(sum, 2);
+    sum += hip::shuffle_xor<Wave>(sum, 4);
+    const unsigned next = hip::shuffle_xor<Wave>(sum, 8);
+    if (threadIdx.x % 16 == 0)
+      hip::pair_store(pairs + first / (2 * kCoarseBins), sum | next << 16,
+                      view.o.tag);
+  }
+}
+
 // Publishes this slice's counts of the gather's bins from the digit's histogram
 // in LDS: coarse ones are sums of fine ones.
+template <int Wave>
 __device__ inline void publish_counts(const SliceView& view,
                                       const OwnedSlice& s, int gather,
                                       const SliceLds& lds) {
   const bool coarse = gather % 2 == 0;
   const int fine = fine_bits(s.threshold);
+  uint64_t* pairs = view.gather_pairs(s, gather, s.index);
+  if (gather == kExtremeGather && threadIdx.x < 2) {
+    uint32_t extreme = 0;
+    for (int w = 0; w < waves_of_block<Wave>(); ++w) {
+      const uint32_t mine = lds.extreme[threadIdx.x][w];
+      extreme = mine > extreme ? mine : extreme;
+    }
+    hip::pair_store(view.extreme_pairs(s, s.index) + threadIdx.x, extreme,
+                    view.o.tag);
+  }
+  if (coarse && fine == kCoarseBits)
+    return publish_coarse<Wave>(view, pairs, lds);
   const int bins = coarse ? kCoarseBins : 1 << fine;
   const auto count = [&](int bin) {
     if (!coarse)
@@ -177,113 +265,138 @@ __device__ inline void publish_counts(const SliceView& view,
       sum += lds.radix.bins[(bin << fine) + b];
     return sum;
   };
-  uint64_t* pairs = view.gather_pairs(s, gather, s.index);
   for (int word = static_cast<int>(threadIdx.x); word < bins / 2;
        word += static_cast<int>(blockDim.x))
     hip::pair_store(pairs + word, count(2 * word) | count(2 * word + 1) << 16,
                     view.o.tag);
 }
 
-// What one gather says: the bin in which the k-th falls, and what lies where.
-struct GatherResult {
-  uint32_t bin;      // found
-  int above;         // keys of the row in larger bins
-  int at;            // keys of the row in it
-  int above_before;  // keys in larger bins in the slices before this one
-  int at_before;     // keys in it in the slices before this one
-  int at_own;        // keys in it in this slice
-};
-
-__device__ inline unsigned count_of(const SliceLds& lds, int slice, int bin) {
-  return lds.counts[slice][bin / 2] >> (bin % 2 * 16) & 0xFFFFu;
+// Waits for every slice's counts; a thread adds one word of some slices.
+__device__ inline void gather_counts(const SliceView& view, const OwnedSlice& s,
+                                     int gather, int words, SliceLds& lds) {
+  constexpr int kFlight = 4;  // loads of a thread in flight
+  const auto thread = static_cast<int>(threadIdx.x);
+  const int word = thread % kGatherWords;
+  const int group = thread / kGatherWords;
+  const uint64_t* pairs = view.gather_pairs(s, gather, 0) + word;
+  BinPair sum = {};
+  for (int start = group; start < s.slices; start += kFlight * kGatherGroups) {
+    uint64_t pair[kFlight];
+    EXACT_TOPK_UNROLL
+    for (int f = 0; f < kFlight; ++f) {
+      const int slice = start + f * kGatherGroups;
+      pair[f] = slice < s.slices && word < words
+                    ? hip::detail::load_relaxed(pairs + slice * kGatherWords)
+                    : 0;
+    }
+    EXACT_TOPK_UNROLL
+    for (int f = 0; f < kFlight; ++f) {
+      const int slice = start + f * kGatherGroups;
+      if (slice >= s.slices || word >= words) break;
+      const uint32_t counts =
+          static_cast<uint32_t>(pair[f] >> 32) == view.o.tag
+              ? static_cast<uint32_t>(pair[f])
+              : hip::pair_poll(pairs + slice * kGatherWords, view.o.tag);
+      sum.all[0] += counts & 0xFFFFu;
+      sum.all[1] += counts >> 16;
+      if (slice < s.index) {
+        sum.before[0] += counts & 0xFFFFu;
+        sum.before[1] += counts >> 16;
+      }
+      if (slice == s.index) lds.own_counts[word] = counts;
+    }
+  }
+  lds.gathered[group][word] = sum;
+  if (gather == kExtremeGather && thread < 2 * s.slices)
+    lds.extremes[thread / 2][thread % 2] =
+        hip::pair_poll(view.extreme_pairs(s, 0) + thread, view.o.tag);
+  __syncthreads();
 }
 
-// By one wave, from all slices' counts in LDS: `wanted` keys are to come from
-// these bins.
+// By one wave: whether all keys of the row in question are equal, and then T.
+// A slice without such keys has published no extremes above 0.
+struct Extremes {
+  uint32_t largest;   // key
+  uint32_t smallest;  // key
+};
+
 template <int Wave>
-__device__ inline GatherResult find_bin(const SliceLds& lds, int slices,
-                                        int index, int bins, int wanted) {
-  constexpr int kEach =
-      kCoarseBins /
-      Wave;  // neighbouring bins of a lane, the first lane's the largest
-  const int lane = hip::lane<Wave>();
-  unsigned total[kEach];
-  unsigned sum = 0;
-  for (int e = 0; e < kEach; ++e) {
-    const int bin = bins - 1 - (lane * kEach + e);
-    total[e] = 0;
-    if (bin >= 0)
-      for (int s = 0; s < slices; ++s) total[e] += count_of(lds, s, bin);
-    sum += total[e];
+__device__ inline Extremes row_extremes(const SliceLds& lds, int slices) {
+  uint32_t largest = 0;
+  uint32_t complement = 0;
+  for (int i = hip::lane<Wave>(); i < slices; i += Wave) {
+    largest = lds.extremes[i][0] > largest ? lds.extremes[i][0] : largest;
+    complement =
+        lds.extremes[i][1] > complement ? lds.extremes[i][1] : complement;
   }
-  unsigned above = hip::wave_exclusive_scan<Wave>(sum);
-  const auto need = static_cast<unsigned>(wanted);
-  const bool mine = above < need && need <= above + sum;
-  int e = 0;
-  if (mine)
-    while (above + total[e] < need) above += total[e++];
-  const uint64_t finder = hip::ballot<Wave>(mine);
-  const int source = __ffsll(static_cast<unsigned long long>(finder)) - 1;
-  GatherResult found;
-  found.bin = hip::shuffle<Wave>(
-      static_cast<uint32_t>(bins - 1 - (lane * kEach + e)), source);
-  found.above = static_cast<int>(hip::shuffle<Wave>(above, source));
-  found.at = static_cast<int>(hip::shuffle<Wave>(total[e], source));
-  unsigned above_before = 0;
-  unsigned at_before = 0;
-  for (int s = lane; s < index; s += Wave) {
-    for (int bin = static_cast<int>(found.bin) + 1; bin < bins; ++bin)
-      above_before += count_of(lds, s, bin);
-    at_before += count_of(lds, s, static_cast<int>(found.bin));
+  return {hip::wave_max<Wave>(largest), ~hip::wave_max<Wave>(complement)};
+}
+
+// By one wave, from the gathered counts: narrows the slice's threshold by the
+// bin in which the k-th falls. A lane looks at two neighbouring bins, the first
+// lane at the largest. `known` is the slice as it was before the gather's
+// barrier: the lane that finds the bin writes while others still look.
+template <int Wave>
+__device__ inline void narrow(const OwnedSlice& known, int gather,
+                              const SliceLds& lds, OwnedSlice& s) {
+  const int word = kGatherWords - 1 - hip::lane<Wave>();
+  BinPair sum = {};
+  if (word >= 0) {
+    for (int g = 0; g < kGatherGroups; ++g) {
+      const BinPair& some = lds.gathered[g][word];
+      for (int b = 0; b < 2; ++b) {
+        sum.all[b] += some.all[b];
+        sum.before[b] += some.before[b];
+      }
+    }
   }
-  found.above_before = static_cast<int>(hip::shuffle<Wave>(
-      hip::wave_inclusive_scan<Wave>(above_before), Wave - 1));
-  found.at_before = static_cast<int>(
-      hip::shuffle<Wave>(hip::wave_inclusive_scan<Wave>(at_before), Wave - 1));
-  found.at_own =
-      static_cast<int>(count_of(lds, index, static_cast<int>(found.bin)));
-  return found;
+  const unsigned both = sum.all[0] + sum.all[1];
+  unsigned above = hip::wave_exclusive_scan<Wave>(both);
+  unsigned above_before =
+      hip::wave_exclusive_scan<Wave>(sum.before[0] + sum.before[1]);
+  const auto wanted = static_cast<unsigned>(known.threshold.wanted);
+  if (above >= wanted || wanted > above + both) return;
+  const int b = wanted <= above + sum.all[1] ? 1 : 0;
+  if (b == 0) {
+    above += sum.all[1];
+    above_before += sum.before[1];
+  }
+  const auto bin = static_cast<uint32_t>(2 * word + b);
+  s.above_before = known.above_before + static_cast<int>(above_before);
+  s.threshold.wanted = known.threshold.wanted - static_cast<int>(above);
+  if (gather % 2 == 0) {
+    s.coarse = bin;
+    return;
+  }
+  const int bits = known.threshold.bits + known.threshold.digit_bits();
+  s.at_before = static_cast<int>(sum.before[b]);
+  s.at = static_cast<int>(lds.own_counts[word] >> (b * 16) & 0xFFFFu);
+  s.threshold.sharing = static_cast<int>(sum.all[b]);
+  s.threshold.prefix = known.threshold.prefix |
+                       (known.coarse << fine_bits(known.threshold) | bin)
+                           << (kKeyBits - bits);
+  s.threshold.bits = bits;
 }
 
 // Reads every slice's counts and narrows the threshold.
 template <int Wave>
 __device__ inline void read_counts(const SliceView& view, OwnedSlice& s,
                                    int gather, SliceLds& lds) {
-  const bool coarse = gather % 2 == 0;
-  const int fine = fine_bits(s.threshold);
-  const int bins = coarse ? kCoarseBins : 1 << fine;
-  const int words = bins / 2;
-  const uint64_t* pairs = view.gather_pairs(s, gather, 0);
-  if (words == kGatherWords) {
-    collect(pairs, s.slices * kGatherWords, view.o.tag,
-            [&](int i, uint32_t payload) {
-              lds.counts[i / kGatherWords][i % kGatherWords] = payload;
-            });
-  } else {
-    for (int i = static_cast<int>(threadIdx.x); i < s.slices * words;
-         i += static_cast<int>(blockDim.x))
-      lds.counts[i / words][i % words] = hip::pair_poll(
-          pairs + i / words * kGatherWords + i % words, view.o.tag);
-  }
-  __syncthreads();
+  const OwnedSlice known = s;
+  const int bins =
+      gather % 2 == 0 ? kCoarseBins : 1 << fine_bits(known.threshold);
+  gather_counts(view, known, gather, bins / 2, lds);
   if (hip::wave<Wave>() == 0) {
-    const GatherResult found =
-        find_bin<Wave>(lds, s.slices, s.index, bins, s.threshold.wanted);
-    if (hip::lane<Wave>() == 0) {
-      s.above_before += found.above_before;
-      s.threshold.wanted -= found.above;
-      if (coarse) {
-        s.coarse = found.bin;
-      } else {
-        const int bits = s.threshold.bits + s.threshold.digit_bits();
-        s.at_before = found.at_before;
-        s.at = found.at_own;
-        s.threshold.sharing = found.at;
-        s.threshold.prefix |= (s.coarse << fine | found.bin)
-                              << (kKeyBits - bits);
-        s.threshold.bits = bits;
+    bool equal = false;
+    if (gather == kExtremeGather) {
+      const Extremes extremes = row_extremes<Wave>(lds, known.slices);
+      equal = extremes.largest == extremes.smallest;
+      if (equal && hip::lane<Wave>() == 0) {
+        s.threshold.prefix = extremes.largest;
+        s.threshold.bits = kKeyBits;
       }
     }
+    if (!equal) narrow<Wave>(known, gather, lds, s);
   }
   __syncthreads();
 }
@@ -299,6 +412,10 @@ struct SharedCandidates {
 
   __device__ int position(int i) const { return i; }
   __device__ uint32_t key(int i) const { return prefix | low[i]; }
+  __device__ uint4 four(int i) const {
+    const uint4 v = *reinterpret_cast<const uint4*>(low + i);
+    return {prefix | v.x, prefix | v.y, prefix | v.z, prefix | v.w};
+  }
 };
 
 // Places the slice's keys above the known bits, and hands on or places those at
@@ -348,9 +465,7 @@ __device__ inline void resolve_slice(const SliceView& view, const OwnedSlice& s,
           [&](int i, uint32_t payload) { lds.candidates[i] = payload; });
   __syncthreads();
   const SharedCandidates keys{lds.candidates, stopped.prefix};
-  const auto exact = [](const Threshold& t) { return t.bits == kKeyBits; };
-  const Threshold threshold =
-      search<Wave>(keys, stopped.sharing, stopped, exact, lds.radix);
+  const Threshold threshold = search_candidates<Wave>(keys, stopped, lds.radix);
   const int first = s.at_before;
   const auto mine = [&](int candidate) {
     return candidate >= first && candidate < first + s.at;
@@ -371,24 +486,25 @@ __device__ inline void resolve_slice(const SliceView& view, const OwnedSlice& s,
 // ---- the whole
 // ----------------------------------------------------------------------------------------------------------------
 
-// Radix keys of the only slice's first chunk into LDS, by 16-byte loads: slices
-// start on 16-byte boundaries of aligned rows.
+// Radix keys of the only slice's first chunk into LDS, by 16-byte loads where
+// the row is aligned: slices start on page boundaries.
 __device__ inline void hold_keys(const SliceView& view, const OwnedSlice& s,
                                  SliceLds& lds) {
   const SliceKeys keys = view.keys(s, lds);
-  for (int i = keys.begin + static_cast<int>(threadIdx.x); i < keys.held_end;
-       i += static_cast<int>(blockDim.x))
-    lds.keys[i - keys.begin] = radix_key(keys.scores[i]);
-  __syncthreads();
-}
-
-// The digit's histogram of a slice in LDS.
-__device__ inline void count_digit(const SliceView& view, const OwnedSlice& s,
-                                   SliceLds& lds) {
-  const layout::Range range = view.range(s);
-  clear_bins(lds.radix);
-  add_digits(view.keys(s, lds), static_cast<int>(range.begin),
-             static_cast<int>(range.end), s.threshold, lds.radix);
+  const auto thread = static_cast<int>(threadIdx.x);
+  const auto threads = static_cast<int>(blockDim.x);
+  const float* scores = keys.scores + keys.begin;
+  const int count = keys.held_end - keys.begin;
+  const bool aligned = reinterpret_cast<uintptr_t>(scores) % 16 == 0;
+  const int vectors = aligned ? count / kLaneKeys : 0;
+  for (int i = thread; i < vectors; i += threads) {
+    const float4 four = reinterpret_cast<const float4*>(scores)[i];
+    reinterpret_cast<uint4*>(lds.keys)[i] = {
+        radix_key(four.x), radix_key(four.y), radix_key(four.z),
+        radix_key(four.w)};
+  }
+  for (int i = vectors * kLaneKeys + thread; i < count; i += threads)
+    lds.keys[i] = radix_key(scores[i]);
   __syncthreads();
 }
 
@@ -423,10 +539,9 @@ __device__ inline void select_stage(const Operands& o,
       if (s.threshold.stops()) continue;
       searching = true;
       if (gather % 2 == 0 || owned > 1)
-        count_digit(
-            view, s,
-            lds);  // the second gather reads the only slice's histogram again
-      publish_counts(view, s, gather, lds);
+        count_digit<Wave>(view, s, lds);  // the second gather reads the only
+                                          // slice's histogram again
+      publish_counts<Wave>(view, s, gather, lds);
       __syncthreads();
     }
     if (!searching) break;

@@ -26,24 +26,13 @@
 
 #if defined(EXACT_TOPK_HIP_CPU)
 #include "kernels/hip/cpu/tile.h"
+#elif defined(EXACT_TOPK_HIP_NVIDIA)
+#include "kernels/hip/nvidia_tile.h"
 #endif
 
+#include <cstddef>
+
 namespace exact_topk::hip {
-
-/// Keys and outputs a tile.
-inline constexpr int kTile = 16;
-/// Dims of an index key.
-inline constexpr int kKeyDims = 128;
-/// Most queries of a score tile.
-inline constexpr int kTileQueries = 4;
-/// Most input rows of a front tile.
-inline constexpr int kTileRows = 8;
-
-/// What a lane gets: one value a row.
-template <int Rows>
-struct RowValues {
-  float value[Rows];  ///< by row; those past the rows asked for are 0
-};
 
 #if defined(EXACT_TOPK_HIP_CPU)
 
@@ -83,6 +72,7 @@ __device__ inline float to_float(uint16_t bf16) {
 }
 __device__ inline float to_float(float value) { return value; }
 
+#if !defined(EXACT_TOPK_HIP_NVIDIA)
 // The code's bits as an f32 exponent and mantissa, times the power of two that
 // makes up for the bias: subnormals too.
 __device__ inline float to_float(uint8_t code, bool fnuz) {
@@ -98,8 +88,11 @@ __device__ inline int key_byte(KeyLayout layout, int token, int dim) {
              ? token * kKeyDims + dim
              : token / 16 * 2048 + dim / 16 * 256 + token % 16 * 16 + dim % 16;
 }
+#endif
 
 }  // namespace detail
+
+#if !defined(EXACT_TOPK_HIP_NVIDIA)
 
 template <int Wave, int Rows>
 __device__ inline RowValues<Rows> score_tile_rows(
@@ -122,6 +115,7 @@ __device__ inline RowValues<Rows> score_tile_rows(
   }
   return mine;
 }
+#endif
 
 template <int Wave, class Weight, class Input>
 __device__ inline RowValues<kTileRows> front_tile(const Weight* weights,
@@ -151,12 +145,70 @@ float score_tile(const KeyTile& keys, const ScoreQuery& query, int heads,
                  cpu::Site site = cpu::Site::here()) {
   return score_tile_rows<Wave, 1>(keys, {query}, heads, site).value[0];
 }
+#endif
+
+#if !defined(EXACT_TOPK_HIP_NVIDIA)
+
+#if defined(EXACT_TOPK_HIP_CPU)
+#define EXACT_TOPK_SITE_PARAMETER , cpu::Site site = cpu::Site::here()
+#define EXACT_TOPK_SITE_ARGUMENT , site
 #else
-template <int Wave>
-__device__ inline float score_tile(const KeyTile& keys, const ScoreQuery& query,
-                                   int heads) {
-  return score_tile_rows<Wave, 1>(keys, {query}, heads).value[0];
+#define EXACT_TOPK_SITE_PARAMETER
+#define EXACT_TOPK_SITE_ARGUMENT
+#endif
+
+/// Queries and weights of the rows that a block scores, in LDS: bf16
+/// [rows][H][128], then f32 [rows][H].
+class QueryBlock {
+ public:
+  static constexpr int kAlignment = 16;  ///< of the LDS
+
+  static __host__ __device__ constexpr size_t bytes(int rows, int heads) {
+    return static_cast<size_t>(rows) * static_cast<size_t>(heads) *
+           (2 * kKeyDims + sizeof(float));
+  }
+
+  __device__ QueryBlock(std::byte* lds, int rows, int heads)
+      : query_(reinterpret_cast<uint16_t*>(lds)),
+        weights_(reinterpret_cast<float*>(query_ + rows * heads * kKeyDims)),
+        heads_(heads) {}
+  /// Word `word` of row `row`'s bf16 [H][128]: two neighbouring dims.
+  __device__ void put(int row, int word, uint32_t dims) {
+    reinterpret_cast<uint32_t*>(query_)[row * heads_ * (kKeyDims / 2) + word] =
+        dims;
+  }
+  __device__ void put_weight(int row, int head, float weight) {
+    weights_[row * heads_ + head] = weight;
+  }
+  /// Makes this thread's stores visible to the matrix unit, after a barrier.
+  __device__ void complete() const {}
+
+  __device__ ScoreQuery query(int row) const {
+    return {query_ + row * heads_ * kKeyDims, weights_ + row * heads_};
+  }
+  __device__ int heads() const { return heads_; }
+
+ private:
+  uint16_t* query_;  // bf16 [rows][H][128]
+  float* weights_;   // [rows][H]
+  int heads_;        // H
+};
+
+/// score_tile_rows for queries in LDS. Up to four waves of a block call
+/// together (wave % 4 of 0..3), each with its own keys: on NVIDIA they are one
+/// warpgroup, which multiplies together.
+template <int Wave, int Rows>
+__device__ inline RowValues<Rows> score_tile_block(
+    const KeyTile& keys, const QueryBlock& block EXACT_TOPK_SITE_PARAMETER) {
+  ScoreQuery queries[Rows];
+  for (int r = 0; r < Rows; ++r) queries[r] = block.query(r);
+  return score_tile_rows<Wave, Rows>(keys, queries,
+                                     block.heads() EXACT_TOPK_SITE_ARGUMENT);
 }
+
+#undef EXACT_TOPK_SITE_PARAMETER
+#undef EXACT_TOPK_SITE_ARGUMENT
+
 #endif
 
 }  // namespace exact_topk::hip

@@ -113,7 +113,8 @@ hipError_t hipLaunchCooperativeKernel(void (*kernel)(Parameters...), dim3 grid,
                                      grid, block, arguments, lds_bytes, stream);
 }
 
-// Declares `type* name`: the block's dynamic LDS.
-#define HIP_DYNAMIC_SHARED(type, name)                            \
-  extern __shared__ __align__(16) unsigned char exact_topk_lds[]; \
+// Declares `type* name`: the block's dynamic LDS, aligned as the matrix unit
+// wants its operands.
+#define HIP_DYNAMIC_SHARED(type, name)                              \
+  extern __shared__ __align__(1024) unsigned char exact_topk_lds[]; \
   type* const name = reinterpret_cast<type*>(exact_topk_lds);

@@ -7,6 +7,21 @@
 
 namespace exact_topk::hip {
 
+/// Keys and outputs a tile.
+inline constexpr int kTile = 16;
+/// Dims of an index key.
+inline constexpr int kKeyDims = 128;
+/// Most queries of a score tile.
+inline constexpr int kTileQueries = 4;
+/// Most input rows of a front tile.
+inline constexpr int kTileRows = 8;
+
+/// What a lane gets: one value a row.
+template <int Rows>
+struct RowValues {
+  float value[Rows];  ///< by row; those past the rows asked for are 0
+};
+
 /// How a page keeps its key bytes.
 enum class KeyLayout {
   plain,          ///< token after token, 128 bytes each

@@ -20,6 +20,19 @@
 
 namespace exact_topk::hip {
 
+/// The wave sizes that this platform's kernels are built for; the same where
+/// it has one.
+#if defined(EXACT_TOPK_HIP_AMD)
+inline constexpr int kSmallWave = 64;
+#else
+inline constexpr int kSmallWave = 32;
+#endif
+#if defined(EXACT_TOPK_HIP_NVIDIA)
+inline constexpr int kLargeWave = 32;
+#else
+inline constexpr int kLargeWave = 64;
+#endif
+
 #if defined(EXACT_TOPK_HIP_CPU)
 
 namespace cpu {

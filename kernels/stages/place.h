@@ -2,8 +2,9 @@
 #pragma once
 
 // Stage 6, the writing: keys above a threshold and keys at it, each to its own
-// run of places, in position order. A thread counts a few neighbouring keys,
-// one scan gives it its offsets, and it walks its keys again to place them.
+// run of places, in position order. Each wave of a block takes one run of
+// neighbouring keys: it counts them, learns how many the waves before it have,
+// and walks them again, four keys a lane at a time, to place them.
 
 #include <cstdint>
 
@@ -12,13 +13,15 @@
 
 namespace exact_topk::kernels {
 
-inline constexpr int kThreadKeys =
-    16;  // neighbours that a thread places between two scans
+// Where a run of positions continues each of the two sequences.
+struct Offsets {
+  int above;  // keys above the threshold before the run
+  int at;     // keys at it before the run
+};
 
-// LDS of a placement. Two sets of totals alternate, so that one barrier a scan
-// is enough.
+// LDS of a placement; the next one may begin after a barrier.
 struct PlaceLds {
-  unsigned totals[2][kLargestWaves];  // of the waves, both counts packed
+  Offsets totals[kLargestWaves];  // keys of each wave
 };
 
 // One row's part of the list.
@@ -32,48 +35,66 @@ struct Entries {
   }
 };
 
-// Where a run of positions continues each of the two sequences.
-struct Offsets {
-  int above;  // keys above the threshold before the run
-  int at;     // keys at it before the run
-};
-
 // Calls above(index, position) for every key of [begin, end) whose top `bits`
 // exceed the threshold's, and at(index, position) for every key whose top bits
-// are the same, with the index in its sequence.
+// are the same, with the index in its sequence. A wave's share is less than
+// 65,536 keys.
 template <int Wave, class Keys, class Above, class At>
-__device__ inline void place(const Keys keys, int begin, int end,
+__device__ inline void place(const Keys& keys, int begin, int end,
                              const Threshold& threshold, Offsets offsets,
                              const Above& above, const At& at, PlaceLds& lds) {
   const int shift = kKeyBits - threshold.bits;
   const uint32_t target = threshold.prefix >> shift;
-  const int tile = static_cast<int>(blockDim.x) * kThreadKeys;
-  static_assert(1024 * kThreadKeys < 1 << 16,
-                "both counts of a tile are packed into one word");
-  int parity = 0;
-  for (int start = begin; start < end; start += tile, parity ^= 1) {
-    const int first = start + static_cast<int>(threadIdx.x) * kThreadKeys;
-    const int last = first + kThreadKeys < end ? first + kThreadKeys : end;
-    unsigned counts = 0;  // above in the upper half, at in the lower
-    for (int i = first; i < last; ++i) {
-      const uint32_t top = keys.key(i) >> shift;
-      counts += top > target ? 0x10000u : static_cast<unsigned>(top == target);
+  // Keys above in the upper half, keys at in the lower.
+  const auto counted = [&](const LaneKeys& mine) {
+    unsigned counts = 0;
+    EXACT_TOPK_UNROLL
+    for (int e = 0; e < kLaneKeys; ++e) {
+      const uint32_t top = mine.key[e] >> shift;
+      if (e < mine.count)
+        counts +=
+            top > target ? 0x10000u : static_cast<unsigned>(top == target);
     }
-    const BlockScan scan = block_scan<Wave>(counts, lds.totals[parity]);
-    int next_above = offsets.above + static_cast<int>(scan.before >> 16);
-    int next_at = offsets.at + static_cast<int>(scan.before & 0xFFFFu);
-    if (counts != 0) {
-      for (int i = first; i < last; ++i) {
-        const uint32_t top = keys.key(i) >> shift;
-        if (top > target) {
-          above(next_above++, keys.position(i));
-        } else if (top == target) {
-          at(next_at++, keys.position(i));
-        }
+    return counts;
+  };
+  constexpr int kStep = Wave * kLaneKeys;
+  const int waves = waves_of_block<Wave>();
+  const int steps = (end - begin + waves * kStep - 1) / (waves * kStep);
+  const int first = begin + hip::wave<Wave>() * steps * kStep;
+  const int last = first + steps * kStep < end ? first + steps * kStep : end;
+  const int mine = hip::lane<Wave>() * kLaneKeys;
+  unsigned all = 0;
+  for (int i = first + mine; i < last; i += kStep)
+    all += counted(LaneKeys(keys, i, last));
+  all = hip::wave_inclusive_scan<Wave>(all);
+  if (hip::lane<Wave>() == Wave - 1)
+    lds.totals[hip::wave<Wave>()] = {static_cast<int>(all >> 16),
+                                     static_cast<int>(all & 0xFFFFu)};
+  __syncthreads();
+  for (int w = 0; w < hip::wave<Wave>(); ++w) {
+    offsets.above += lds.totals[w].above;
+    offsets.at += lds.totals[w].at;
+  }
+  for (int start = first; start < last; start += kStep) {
+    const LaneKeys lane(keys, start + mine, last);
+    const unsigned counts = counted(lane);
+    const unsigned through = hip::wave_inclusive_scan<Wave>(counts);
+    const unsigned before = through - counts;
+    int next_above = offsets.above + static_cast<int>(before >> 16);
+    int next_at = offsets.at + static_cast<int>(before & 0xFFFFu);
+    EXACT_TOPK_UNROLL
+    for (int e = 0; e < kLaneKeys; ++e) {
+      const uint32_t top = lane.key[e] >> shift;
+      if (e >= lane.count) continue;
+      if (top > target) {
+        above(next_above++, keys.position(start + mine + e));
+      } else if (top == target) {
+        at(next_at++, keys.position(start + mine + e));
       }
     }
-    offsets.above += static_cast<int>(scan.all >> 16);
-    offsets.at += static_cast<int>(scan.all & 0xFFFFu);
+    const unsigned step = hip::shuffle<Wave>(through, Wave - 1);
+    offsets.above += static_cast<int>(step >> 16);
+    offsets.at += static_cast<int>(step & 0xFFFFu);
   }
 }
 

@@ -71,9 +71,7 @@ template <int Wave>
 __device__ inline void resolve(const CandidateKeys& keys, int k,
                                const Threshold& stopped, const Entries& entries,
                                RadixLds& radix, PlaceLds& lds) {
-  const auto exact = [](const Threshold& t) { return t.bits == kKeyBits; };
-  const Threshold threshold =
-      search<Wave>(keys, stopped.sharing, stopped, exact, radix);
+  const Threshold threshold = search_candidates<Wave>(keys, stopped, radix);
   const auto above = [&](int index, int position) {
     entries.set(k - stopped.wanted + index, position);
   };
@@ -90,9 +88,10 @@ template <int Wave>
 __device__ inline SelectPath select_row(const RowKeys& keys, int n, int k,
                                         const Entries& entries,
                                         SelectLds& lds) {
+  const auto digit_bits = [](const Threshold& t) { return t.digit_bits(); };
   const auto stops = [](const Threshold& t) { return t.stops(); };
-  const Threshold threshold =
-      search<Wave>(keys, n, Threshold{0, 0, k, n}, stops, lds.radix);
+  const Threshold threshold = search<Wave>(keys, n, Threshold{0, 0, k, n},
+                                           digit_bits, stops, lds.radix);
   place_run<Wave>(keys, 0, n, k, threshold, Offsets{0, 0}, entries,
                   lds.candidates, lds.place);
   __syncthreads();

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The score tile of mma.h on Hopper: the four waves of a warpgroup multiply 64
+// keys by the queries of up to two rows at a time with wgmma. Keys are the A
+// operand: each lane decodes its own from the bytes into registers, so that
+// they pass through LDS once at most. Queries are the B operand and stay in LDS
+// for as long as a block scores their rows.
+//
+// The order of a dot product is the instruction's own, over dims as permuted
+// here; then each lane adds 8 of 32 heads by fused multiply-add, and the four
+// lanes of a key add up, neighbours first. Dims are permuted so that the 32
+// that a lane holds of a key are neighbours in memory: position 16 s + 2 t + e
+// of the product is dim 32 t + 4 s + e, position 16 s + 8 + 2 t + e is dim
+// 32 t + 4 s + 2 + e (s 0..7, t 0..3, e 0..1).
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/hip/tile_operands.h"
+#include "kernels/hip/wave.h"
+
+namespace exact_topk::hip {
+
+/// Queries and weights of the rows that a block scores, in LDS: bf16 queries as
+/// the matrix instruction reads them (rows of 128 bytes, swizzled), heads
+/// padded with zeros to whole tiles of 32, then f32 weights.
+class QueryBlock {
+ public:
+  static constexpr int kHeadTile = 32;     ///< heads of a product
+  static constexpr int kAlignment = 1024;  ///< of the LDS
+
+  static __host__ __device__ constexpr int padded(int heads) {
+    return (heads + kHeadTile - 1) / kHeadTile * kHeadTile;
+  }
+  static __host__ __device__ constexpr size_t bytes(int rows, int heads) {
+    return static_cast<size_t>(rows) * static_cast<size_t>(padded(heads)) *
+           (256 + sizeof(float));
+  }
+
+  __device__ QueryBlock(std::byte* lds, int rows, int heads)
+      : lds_(lds), rows_(rows), heads_(padded(heads)) {
+    if (heads == heads_) return;
+    for (size_t i = threadIdx.x * 4; i < bytes(rows, heads);
+         i += blockDim.x * 4)
+      *reinterpret_cast<uint32_t*>(lds_ + i) = 0;
+    __syncthreads();
+  }
+  /// Word `word` of row `row`'s bf16 [H][128]: two neighbouring dims.
+  __device__ void put(int row, int word, uint32_t dims) {
+    const int dim = word % 64 * 2;
+    const int position =
+        dim % 32 / 4 * 16 + dim / 32 * 2 + (dim % 4 == 0 ? 0 : 8);
+    const int n = row * kHeadTile + word / 64 % kHeadTile;
+    const int chunk = position % 64 / 8 ^ n % 8;
+    std::byte* const at = tile(word / 64 / kHeadTile) +
+                          position / 64 * half_bytes() + n / 8 * 1024 +
+                          n % 8 * 128 + chunk * 16 + position % 8 * 2;
+    *reinterpret_cast<uint32_t*>(at) = dims;
+  }
+  __device__ void put_weight(int row, int head, float weight) {
+    reinterpret_cast<float*>(weights())[row * heads_ + head] = weight;
+  }
+  /// Makes this thread's stores visible to the matrix unit, after a barrier.
+  __device__ void complete() const {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  }
+
+  __device__ int head_tiles() const { return heads_ / kHeadTile; }
+  /// 32 heads of all rows, from row `row` on: the first 64 of the 128 positions
+  /// of each; the others half_bytes() further.
+  __device__ const std::byte* queries(int head_tile, int row) const {
+    return tile(head_tile) + row * kHeadTile * 128;
+  }
+  __device__ int half_bytes() const { return rows_ * kHeadTile * 128; }
+  __device__ const float* row_weights(int row) const {
+    return reinterpret_cast<const float*>(weights()) + row * heads_;
+  }
+
+ private:
+  __device__ std::byte* tile(int head_tile) const {
+    return lds_ + head_tile * 2 * half_bytes();
+  }
+  __device__ std::byte* weights() const {
+    return lds_ + head_tiles() * 2 * half_bytes();
+  }
+
+  std::byte* lds_;  // of the block
+  int rows_;        // of the block
+  int heads_;       // of a row, padded
+};
+
+namespace nvidia {
+
+// Two e4m3 codes in bytes 1 and 3 as bf16: exponent and mantissa bits moved to
+// their places, times the power of two that makes up for the bias; exact,
+// subnormals too. NaN codes become large numbers: no key that counts has one.
+__device__ inline uint32_t bf16_pair(uint32_t codes, uint32_t bias) {
+  const uint32_t bits = (codes & 0x80008000u) | (codes >> 4 & 0x07F007F0u);
+  uint32_t value;
+  asm("mul.rn.bf16x2 %0, %1, %2;" : "=r"(value) : "r"(bits), "r"(bias));
+  return value;
+}
+
+// This lane's part of 16 keys for the matrix unit, by steps of 16 positions.
+struct KeyFragment {
+  uint32_t step[8][4];
+
+  __device__ KeyFragment(const KeyTile& keys, int lane) {
+    const uint32_t bias =
+        keys.fnuz ? 0x7B007B00u : 0x7B807B80u;  // 2^119, 2^120 in bf16
+    const int group = lane / 4;
+    const int dim = lane % 4 * 32;
+    const bool plain = keys.layout == KeyLayout::plain;
+    // Odd groups take their halves in the other order: their lanes would
+    // otherwise meet those of even groups in the same LDS banks.
+    const int first = group % 2;
+    for (int half = 0; half < 2; ++half) {
+      const int token = keys.first + group + 8 * half;
+      const uint8_t* at =
+          keys.page +
+          (plain ? token * 128 + dim
+                 : token / 16 * 2048 + dim / 16 * 256 + token % 16 * 16);
+      const int other = plain ? 16 : 256;
+      const uint4 a =
+          *reinterpret_cast<const uint4*>(at + (first == 0 ? 0 : other));
+      const uint4 b =
+          *reinterpret_cast<const uint4*>(at + (first == 0 ? other : 0));
+      const uint4 low = first == 0 ? a : b;
+      const uint4 high = first == 0 ? b : a;
+      const uint32_t word[8] = {low.x,  low.y,  low.z,  low.w,
+                                high.x, high.y, high.z, high.w};
+#pragma unroll
+      for (int s = 0; s < 8; ++s) {
+        step[s][half] = bf16_pair(__byte_perm(word[s], 0, 0x1404), bias);
+        step[s][2 + half] = bf16_pair(__byte_perm(word[s], 0, 0x3424), bias);
+      }
+    }
+  }
+};
+
+// Describes B to the matrix unit: rows of 128 bytes, swizzled, 8 rows every
+// 1,024 bytes.
+__device__ inline uint64_t descriptor(const std::byte* lds) {
+  const auto address =
+      static_cast<uint32_t>(__cvta_generic_to_shared(lds)) >> 4;
+  return uint64_t{address & 0x3FFFu} | uint64_t{1} << 16 |
+         uint64_t{1024 >> 4} << 32 | uint64_t{1} << 62;
+}
+
+// One step of 16 positions: 64 keys times 32 or 64 heads.
+__device__ inline void multiply(float (&d)[16], const uint32_t (&a)[4],
+                                uint64_t b, bool add) {
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %21, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
+      "{%16, %17, %18, %19}, %20, p, 1, 1, 0;\n}"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
+        "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]),
+        "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b),
+        "r"(static_cast<int>(add)));
+}
+__device__ inline void multiply(float (&d)[32], const uint32_t (&a)[4],
+                                uint64_t b, bool add) {
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %37, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, "
+      "%30, %31}, {%32, %33, %34, %35}, %36, p, 1, 1, 0;\n}"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
+        "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]),
+        "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
+        "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
+        "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]),
+        "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]),
+        "+f"(d[31])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b),
+        "r"(static_cast<int>(add)));
+}
+
+// Partial sums of a lane: its heads' share of two keys, 8 apart, of each row.
+template <int Rows>
+struct PartialScores {
+  float key[2][Rows];
+};
+
+// Adds `Some` rows from `row` on, 32 heads of each.
+template <int Some, int Rows>
+__device__ inline void add_heads(const KeyFragment& keys,
+                                 const QueryBlock& block, int head_tile,
+                                 int row, int lane, PartialScores<Rows>& sums) {
+  float d[Some * 16];
+  const std::byte* const queries = block.queries(head_tile, row);
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+  for (int s = 0; s < 8; ++s)
+    multiply(d, keys.step[s],
+             descriptor(queries + s / 4 * block.half_bytes() + s % 4 * 32),
+             s > 0);
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+#pragma unroll
+  for (int i = 0; i < Some; ++i) {
+    const float* const weights = block.row_weights(row + i) +
+                                 head_tile * QueryBlock::kHeadTile +
+                                 lane % 4 * 2;
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const float2 weight = *reinterpret_cast<const float2*>(weights + 8 * j);
+      const float* const dots = d + i * 16 + j * 4;
+#pragma unroll
+      for (int key = 0; key < 2; ++key) {
+        float& sum = sums.key[key][row + i];
+        sum = fmaf(weight.x, fmaxf(dots[2 * key], 0.0f), sum);
+        sum = fmaf(weight.y, fmaxf(dots[2 * key + 1], 0.0f), sum);
+      }
+    }
+  }
+}
+
+}  // namespace nvidia
+
+/// score_tile_rows for queries in LDS; the four waves of a warpgroup call
+/// together, each with its own keys.
+template <int Wave, int Rows>
+__device__ inline RowValues<Rows> score_tile_block(const KeyTile& keys,
+                                                   const QueryBlock& block) {
+  const int lane = hip::lane<Wave>();
+  const nvidia::KeyFragment fragment(keys, lane);
+  nvidia::PartialScores<Rows> sums = {};
+  for (int tile = 0; tile < block.head_tiles(); ++tile) {
+    if constexpr (Rows >= 2)
+      nvidia::add_heads<2>(fragment, block, tile, 0, lane, sums);
+    if constexpr (Rows == 4)
+      nvidia::add_heads<2>(fragment, block, tile, 2, lane, sums);
+    if constexpr (Rows % 2 == 1)
+      nvidia::add_heads<1>(fragment, block, tile, Rows - 1, lane, sums);
+  }
+  RowValues<Rows> mine;
+  const int source = lane % 8 * 4;
+#pragma unroll
+  for (int r = 0; r < Rows; ++r) {
+    float total[2];
+#pragma unroll
+    for (int key = 0; key < 2; ++key) {
+      float sum = sums.key[key][r];
+      sum += shuffle_xor<Wave>(sum, 1);
+      sum += shuffle_xor<Wave>(sum, 2);
+      total[key] = shuffle<Wave>(sum, source);
+    }
+    mine.value[r] = lane % kTile < 8 ? total[0] : total[1];
+  }
+  return mine;
+}
+
+}  // namespace exact_topk::hip
