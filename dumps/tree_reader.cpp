@@ -64,14 +64,19 @@ const json& object_field(const json& object, const char* key,
   return *found;
 }
 
-// Every file of the tree but COMPLETE, relative to it. Links and special files
-// are no part of a tree.
+// Every file of the tree but COMPLETE, relative to it. Links, special files and
+// empty folders are no part of a tree.
 std::set<std::string> files_of(const fs::path& tree) {
   std::set<std::string> names;
   for (const fs::directory_entry& entry :
        fs::recursive_directory_iterator(tree)) {
     const fs::file_status status = entry.symlink_status();
-    if (fs::is_directory(status)) continue;
+    if (fs::is_directory(status)) {
+      if (fs::is_empty(entry.path()))
+        throw std::runtime_error(fmt::format(
+            "{} is an empty folder, which no tree has", entry.path().string()));
+      continue;
+    }
     if (!fs::is_regular_file(status)) {
       throw std::runtime_error(
           fmt::format("{} is no regular file", entry.path().string()));

@@ -67,7 +67,7 @@ xtk_open_options abi_options(const cases::Case& item, const cases::Plan& plan,
                              const Description& candidate) {
   xtk_open_options options{};
   options.struct_size = sizeof options;
-  options.device = candidate.device == "cpu" ? 0 : settings.device;
+  options.device = settings.device;
   options.geometry = abi_geometry(item.geometry);
   options.max_rows = item.rows;
   options.max_partials = abi_partials(item);
