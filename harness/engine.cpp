@@ -197,10 +197,9 @@ class Run {
   }
 
   void bind() {
-    const Binding binding =
-        bind_device(library_->describe(), world_.node_rank());
-    settings_.device = binding.device;
-    const std::vector<std::string> all = world_.all_gather(binding.text);
+    settings_.device = world_.node_rank();
+    const Binding mine = bind_device(library_->describe(), settings_.device);
+    const std::vector<std::string> all = world_.all_gather(mine.text);
     for (size_t r = 0; r < all.size(); ++r)
       if (!all[r].empty())
         report_.environment.devices.push_back(

@@ -56,7 +56,8 @@ struct Settings {
   std::vector<std::filesystem::path>
       inputs;             // files that the run reads: no report may replace one
   double timeout = 1800;  // seconds that one call into a candidate may take
-  int device = 0;         // ordinal for xtk_open (binding.h); 0 on the CPU
+  int device = 0;  // this rank's number on its node, which chooses its device
+                   // (binding.h)
   bool fail_fast = false;         // no new case starts after one that failed
   bool allow_mistrusted = false;  // MISTRUSTED does not fail the run
 };

@@ -66,8 +66,12 @@ TEST(GeometryFile, EveryFaultIsASentenceWithFileAndField) {
     EXPECT_TRUE(message.starts_with("--geometry " + path + " ")) << message;
     return message.substr(std::min(message.size(), path.size() + 12));
   };
+  // A geometry whose one fault is this field, in place of its own.
   const auto with = [&](const std::string& field) {
-    return refusal(std::string("{") + kSmall + ", " + field + "}");
+    const std::string name = field.substr(1, field.find('"', 1) - 1);
+    auto rest = nlohmann::json::parse(std::string("{") + kSmall + "}");
+    rest.erase(name);
+    return refusal("{" + field + ", " + rest.dump().substr(1));
   };
   EXPECT_EQ(refusal("{"), "is not JSON: byte 2 cannot be parsed");
   EXPECT_EQ(refusal("[]"), "does not hold a JSON object");
@@ -119,7 +123,8 @@ TEST(GeometryFile, EveryFaultIsASentenceWithFileAndField) {
   EXPECT_EQ(with(R"("rms_eps": 1e999)"),
             "holds a number that is too large for f64");
   EXPECT_EQ(with(R"("a\nb": 1)"), R"(has the unknown field "a\nb")");
-  EXPECT_EQ(with(R"("hidden": 128)"), R"(repeats the field "hidden")");
+  EXPECT_EQ(refusal(std::string("{") + kSmall + R"(, "hidden": 128})"),
+            R"(repeats the field "hidden")");
   EXPECT_EQ(with(R"("k": 5, "k": 5)"), R"(repeats the field "k")");
   for (const char* value : {"null", "true", "\"64\"", "[64]", "{\"k\": 64}",
                             "64.5", "-64", "18446744073709551615"})
