@@ -212,19 +212,21 @@ Session::Call Session::launch_call(const xtk_launch_args& args) {
              in_head("scoring", head::kScorePart),
              in_head("selection", head::kSelectPart)}};
   }
+  // Not a conditional expression: nvcc 13 crashes on one with these closures.
+  Part scoring{"scoring",
+               [=, this] { return base::launch_scores(score, grid_); }};
+  if (arm == "base+grouped") scoring = in_head("scoring", head::kScorePart);
+  Part selecting{"selection", [=, this] {
+                   return base::launch_selection(selection, options_.max_keys,
+                                                 grid_);
+                 }};
+  if (arm == "base+slices") selecting = in_head("selection", head::kSelectPart);
   const std::vector<Part> parts{
       {"front", [=, this] { return base::launch_front(front, grid_); }},
       {"key-and-query",
        [=, this] { return base::launch_keys_and_queries(front, grid_); }},
-      arm == "base+grouped"
-          ? in_head("scoring", head::kScorePart)
-          : Part{"scoring",
-                 [=, this] { return base::launch_scores(score, grid_); }},
-      arm == "base+slices" ? in_head("selection", head::kSelectPart)
-                           : Part{"selection", [=, this] {
-                                    return base::launch_selection(
-                                        selection, options_.max_keys, grid_);
-                                  }}};
+      scoring,
+      selecting};
   return {parts, parts};
 }
 

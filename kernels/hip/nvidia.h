@@ -31,10 +31,6 @@ inline hipError_t hipGetDeviceCount(int* count) {
   return cudaGetDeviceCount(count);
 }
 inline hipError_t hipSetDevice(int device) { return cudaSetDevice(device); }
-inline hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties,
-                                         int device) {
-  return cudaGetDeviceProperties(properties, device);
-}
 inline hipError_t hipMalloc(void** pointer, size_t bytes) {
   return cudaMalloc(pointer, bytes);
 }
@@ -87,6 +83,14 @@ hipError_t allow_lds(void (*kernel)(Parameters...), uint32_t bytes) {
 }
 
 }  // namespace exact_topk::hip::nvidia
+
+// HIP's sharedMemPerBlock is what a kernel may ask for; CUDA calls that opt-in.
+inline hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties,
+                                         int device) {
+  const hipError_t error = cudaGetDeviceProperties(properties, device);
+  properties->sharedMemPerBlock = properties->sharedMemPerBlockOptin;
+  return error;
+}
 
 template <class... Parameters, class... Arguments>
 void hipLaunchKernelGGL(void (*kernel)(Parameters...), dim3 grid, dim3 block,
