@@ -64,19 +64,14 @@ const json& object_field(const json& object, const char* key,
   return *found;
 }
 
-// Every file of the tree but COMPLETE, relative to it. Links, special files and
-// empty folders are no part of a tree.
+// Every file of the tree but COMPLETE, relative to it. Links and special files
+// are no part of a tree.
 std::set<std::string> files_of(const fs::path& tree) {
   std::set<std::string> names;
   for (const fs::directory_entry& entry :
        fs::recursive_directory_iterator(tree)) {
     const fs::file_status status = entry.symlink_status();
-    if (fs::is_directory(status)) {
-      if (fs::is_empty(entry.path()))
-        throw std::runtime_error(fmt::format(
-            "{} is an empty folder, which no tree has", entry.path().string()));
-      continue;
-    }
+    if (fs::is_directory(status)) continue;
     if (!fs::is_regular_file(status)) {
       throw std::runtime_error(
           fmt::format("{} is no regular file", entry.path().string()));
@@ -112,6 +107,15 @@ void check_files(const fs::path& tree, const std::set<std::string>& present,
           "{} is not named in {}", (tree / name).string(), kCompleteFile));
     }
   }
+}
+
+// What COMPLETE cannot name: a tree's folders are those of its files.
+void check_folders(const fs::path& tree) {
+  for (const fs::directory_entry& entry :
+       fs::recursive_directory_iterator(tree))
+    if (entry.is_directory() && fs::is_empty(entry.path()))
+      throw std::runtime_error(fmt::format(
+          "{} is an empty folder, which no tree has", entry.path().string()));
 }
 
 TreeLeaf parse_line(std::string_view text, const std::string& where) {
@@ -242,6 +246,7 @@ Tree read_tree(const fs::path& path) {
   check_schema(complete, where);
   const json& listed = object_field(complete, "files", where);
   check_files(path, files_of(path), listed);
+  check_folders(path);
 
   Tree tree{.path = path,
             .run = read_json(path / kRunFile),
