@@ -5,13 +5,14 @@
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <stdexcept>
 
+#include "cases/text_file.h"
 #include "cases/words.h"
 
 namespace exact_topk::cases {
@@ -33,16 +34,7 @@ class GeometryFile {
 
   oracle::Geometry read() {
     const std::string stem = stem_of_path();
-    std::ifstream file(path_);
-    if (!file)
-      fail(
-          "is neither a preset (glm53, glm51, dsv32) nor a file that can be "
-          "read");
-    try {
-      object_ = json::parse(file);
-    } catch (const json::parse_error& error) {
-      fail(fmt::format("is not JSON: byte {} cannot be parsed", error.byte));
-    }
+    object_ = parsed(text());
     if (!object_.is_object()) fail("does not hold a JSON object");
 
     oracle::Geometry g = oracle::glm53();
@@ -83,7 +75,7 @@ class GeometryFile {
     };
     for (const auto& item : object_.items())
       if (!fields.contains(item.key()))
-        fail(fmt::format("has the unknown field '{}'", item.key()));
+        fail(fmt::format("has the unknown field {}", json(item.key()).dump()));
     for (const char* needed : {"hidden", "q_lora", "heads", "theta"})
       if (!object_.contains(needed))
         fail(fmt::format("lacks the field {}", needed));
@@ -103,11 +95,36 @@ class GeometryFile {
                      takes));
   }
 
+  std::string text() const {
+    try {
+      return read_text_file(path_);
+    } catch (const std::invalid_argument& error) {
+      fail(fmt::format("cannot be read: {}", error.what()));
+    }
+  }
+
+  // A field that comes twice is refused: the library would take the last.
+  json parsed(const std::string& text) const {
+    std::set<std::string> seen;
+    const auto check = [&](int depth, json::parse_event_t event, json& value) {
+      if (event == json::parse_event_t::key && depth == 1 &&
+          !seen.insert(value.get<std::string>()).second)
+        fail(fmt::format("repeats the field {}", value.dump()));
+      return true;
+    };
+    try {
+      return json::parse(text, check);
+    } catch (const json::parse_error& error) {
+      fail(fmt::format("is not JSON: byte {} cannot be parsed", error.byte));
+    } catch (const json::out_of_range&) {
+      fail("holds a number that is too large for f64");
+    }
+  }
+
   // The file's stem, checked to be fit for case names.
   std::string stem_of_path() const {
     const std::string stem = std::filesystem::path(path_).stem().string();
-    if (std::filesystem::path(path_).extension() == ".json" && preset(stem))
-      fail(fmt::format("is named like the preset {}", stem));
+    if (preset(stem)) fail(fmt::format("is named like the preset {}", stem));
     for (const char c : stem)
       if (!std::isalnum(static_cast<unsigned char>(c)) && c != '.' &&
           c != '-' && c != '_')
@@ -172,9 +189,18 @@ class GeometryFile {
 
 }  // namespace
 
+bool names_geometry_file(const std::string& text) {
+  return text.find('/') != std::string::npos || text.ends_with(".json");
+}
+
 oracle::Geometry find_geometry(const std::string& preset_or_path) {
+  if (names_geometry_file(preset_or_path))
+    return GeometryFile(preset_or_path).read();
   if (const auto found = preset(preset_or_path)) return *found;
-  return GeometryFile(preset_or_path).read();
+  throw std::invalid_argument(fmt::format(
+      "--geometry {} is no preset (glm53, glm51, dsv32); the name of a file "
+      "holds a slash or ends in .json",
+      preset_or_path));
 }
 
 }  // namespace exact_topk::cases

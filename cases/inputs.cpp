@@ -378,6 +378,7 @@ Poison poison(const Case& c, const Plan& plan, uint64_t seed, int launch,
                                         input_name(c), launch, step, attempt));
   Poison result;
   result.keys.resize(plan.steps[static_cast<size_t>(step)].rows.size());
+  result.scales.assign(result.keys.size(), 1e30f);
   int64_t row = 0;
   for (auto& key : result.keys) {
     generate<4>(stream, kHeadDim * row++, std::span<uint8_t>(key),

@@ -89,7 +89,7 @@ void fill(Input input, const Case& c, const Plan& plan, uint64_t seed,
 struct Poison {
   std::vector<std::array<uint8_t, 128>>
       keys;  // [R], in dim order (the page layout is not applied); never NaN
-  float scale = 1e30f;  // of each
+  std::vector<float> scales;  // [R], 1e30
 };
 // `attempt` is 0 for the launch and counts its repeats from 1.
 Poison poison(const Case& c, const Plan& plan, uint64_t seed, int launch,

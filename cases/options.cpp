@@ -139,7 +139,8 @@ constexpr CaseOption kOptions[] = {
        o.k = number("--k", text, 1, 2048, "a number from 1 to 2048");
      }},
     {"--geometry", "NAME|FILE.json",
-     "glm53, glm51, dsv32 or a JSON file (default glm53)",
+     "glm53, glm51 or dsv32; a name with a slash or .json is a JSON file "
+     "(default glm53)",
      [](CaseOptions& o, std::string_view text) { o.geometry = text; }},
     {"--rope", "LAYOUT", "interleaved or half-split",
      [](CaseOptions& o, std::string_view text) {
@@ -180,7 +181,9 @@ CaseOptions parse_case_options(std::span<const std::string> arguments) {
                      [&](const auto& o) { return o.name == option; });
     if (entry == std::end(kOptions))
       throw std::invalid_argument(
-          fmt::format("'{}' is no case option", argument));
+          argument.starts_with("-")
+              ? fmt::format("'{}' is no case option", argument)
+              : stray_word(argument));
     if (equals != std::string::npos) {
       entry->set(options, std::string_view(argument).substr(equals + 1));
       continue;
@@ -188,10 +191,28 @@ CaseOptions parse_case_options(std::span<const std::string> arguments) {
     if (i == arguments.size() || arguments[i].starts_with("--"))
       throw std::invalid_argument(
           fmt::format("{} needs a value, {}", option, entry->value));
-    while (i < arguments.size() && !arguments[i].starts_with("--"))
-      entry->set(options, arguments[i++]);
+    entry->set(options, arguments[i++]);
   }
   return options;
+}
+
+std::string stray_word(std::string_view word) {
+  return fmt::format("'{}' belongs to no option; lists are written with commas",
+                     word);
+}
+
+std::vector<std::string> values_of(std::span<const std::string> arguments,
+                                   std::string_view option) {
+  std::vector<std::string> values;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string_view argument = arguments[i];
+    if (argument == option && i + 1 < arguments.size())
+      values.push_back(arguments[i + 1]);
+    if (argument.starts_with(option) &&
+        argument.substr(option.size()).starts_with('='))
+      values.emplace_back(argument.substr(option.size() + 1));
+  }
+  return values;
 }
 
 }  // namespace exact_topk::cases

@@ -59,7 +59,15 @@ struct CaseOption {
 std::span<const CaseOption> case_options();
 
 // Parses an argument list of case options alone: `--name value`, `--name
-// v1,v2`, `--name v1 v2` or `--name=value`. Throws std::invalid_argument.
+// v1,v2` or `--name=value`. Throws std::invalid_argument.
 CaseOptions parse_case_options(std::span<const std::string> arguments);
+
+// The sentence on a word that follows no option that takes it.
+std::string stray_word(std::string_view word);
+
+// The values that stand behind `option`, whatever else the arguments hold and
+// whether or not they parse.
+std::vector<std::string> values_of(std::span<const std::string> arguments,
+                                   std::string_view option);
 
 }  // namespace exact_topk::cases

@@ -257,4 +257,13 @@ Plan make_plan(const Case& c, uint64_t seed) {
   return plan;
 }
 
+std::vector<int64_t> cached_slots(const Plan& plan) {
+  std::vector<int64_t> slots;
+  for (size_t page = 0; page < plan.page_states.size(); ++page)
+    for (int token = 0; token < oracle::kPageTokens; ++token)
+      if ((plan.page_states[page].cached >> token & 1) != 0)
+        slots.push_back(int64_t(page) * oracle::kPageTokens + token);
+  return slots;
+}
+
 }  // namespace exact_topk::cases

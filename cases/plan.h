@@ -72,6 +72,9 @@ struct Plan {
 // naming --pos, where a row would see more than 2^20 + 64 keys.
 Plan make_plan(const Case& c, uint64_t seed);
 
+// Slots that hold a key before the first step, ascending.
+std::vector<int64_t> cached_slots(const Plan& plan);
+
 // Throws as make_plan does.
 void check_positions(const Case& c);
 

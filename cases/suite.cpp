@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
+#include <sstream>
 #include <stdexcept>
 
 #include "cases/expand.h"
+#include "cases/geometry_file.h"
 #include "cases/options.h"
+#include "cases/text_file.h"
 
 namespace exact_topk::cases {
 namespace {
@@ -61,10 +63,7 @@ class Reader {
     if (std::find(open_.begin(), open_.end(), canonical) != open_.end())
       throw std::invalid_argument(
           fmt::format("suite {} includes itself", path.string()));
-    std::ifstream file(path);
-    if (!file || fs::is_directory(path, ignored))
-      throw std::invalid_argument(
-          fmt::format("suite {} cannot be read", path.string()));
+    std::istringstream file(text_of(path));
     open_.push_back(canonical);
     std::string line;
     for (int number = 1; std::getline(file, line); ++number) {
@@ -81,6 +80,15 @@ class Reader {
   std::vector<Case> cases;
 
  private:
+  static std::string text_of(const fs::path& path) {
+    try {
+      return read_text_file(path);
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument(fmt::format("suite {} cannot be read: {}",
+                                              path.string(), error.what()));
+    }
+  }
+
   void take(const std::vector<std::string>& words, const fs::path& path) {
     if (words.empty()) return;
     if (words[0] == "include") {
@@ -99,7 +107,43 @@ class Reader {
       open_;  // files being read, to see a file that includes itself
 };
 
+std::string text_or_nothing(const fs::path& path) {
+  try {
+    return read_text_file(path);
+  } catch (const std::invalid_argument&) {
+    return "";
+  }
+}
+
+// Adds the files that a suite's lines name, and theirs. What cannot be read or
+// understood names none: reading the suite will say so.
+void add_files(const fs::path& path, std::vector<fs::path>& files) {
+  std::error_code ignored;
+  const fs::path canonical = fs::weakly_canonical(path, ignored);
+  if (std::find(files.begin(), files.end(), canonical) != files.end()) return;
+  files.push_back(canonical);
+  std::istringstream file(text_or_nothing(path));
+  for (std::string line; std::getline(file, line);) {
+    std::vector<std::string> words;
+    try {
+      words = words_of(line);
+    } catch (const std::invalid_argument&) {
+      continue;
+    }
+    if (words.size() == 2 && words[0] == "include")
+      add_files(path.parent_path() / words[1], files);
+    for (const std::string& geometry : values_of(words, "--geometry"))
+      if (names_geometry_file(geometry)) files.emplace_back(geometry);
+  }
+}
+
 }  // namespace
+
+std::vector<fs::path> suite_files(const std::string& path) {
+  std::vector<fs::path> files;
+  add_files(path, files);
+  return files;
+}
 
 std::vector<Case> read_suite(const std::string& path, std::optional<int> tp,
                              int default_tp) {

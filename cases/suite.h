@@ -12,6 +12,7 @@
 // `.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,5 +26,9 @@ namespace exact_topk::cases {
 // std::invalid_argument.
 std::vector<Case> read_suite(const std::string& path, std::optional<int> tp,
                              int default_tp);
+
+// Every file that reading the suite would read, as far as it can be read: the
+// suite, those that it includes, and the geometries that they name.
+std::vector<std::filesystem::path> suite_files(const std::string& path);
 
 }  // namespace exact_topk::cases

@@ -59,6 +59,49 @@ void check_comparable(const Tree& a, const Tree& b) {
   }
 }
 
+// What a leaf's digest covers and its line repeats must agree where the digests
+// do.
+void check_described_alike(const Tree& a, const Tree& b, const Pairs& pairs) {
+  for (const auto& [key, pair] : pairs) {
+    if (pair.one_sided() || pair.a->digest != pair.b->digest) continue;
+    if (pair.a->dtype != pair.b->dtype || pair.a->shape != pair.b->shape)
+      throw std::runtime_error(fmt::format(
+          "{} and {} are not comparable: they give {} one digest and two "
+          "shapes",
+          a.path.string(), b.path.string(), pair.a->leaf));
+  }
+}
+
+// The leaves of each rank in group and case that both trees have, in the order
+// of the lines of one of them.
+using Orders =
+    std::map<std::pair<int, std::string_view>, std::vector<std::string_view>>;
+
+Orders orders_of(const Tree& tree, const Pairs& pairs) {
+  Orders orders;
+  for (const TreeLeaf& leaf : tree.leaves)
+    if (!pairs.at({leaf.info.rank_in_group, leaf.leaf}).one_sided())
+      orders[{leaf.info.rank_in_group, leaf.name.case_name}].push_back(
+          leaf.leaf);
+  return orders;
+}
+
+// Both must have executed what they share in one order: the first difference
+// means something only then.
+void check_same_order(const Tree& a, const Tree& b, const Pairs& pairs) {
+  const Orders in_b = orders_of(b, pairs);
+  for (const auto& [key, leaves] : orders_of(a, pairs)) {
+    const auto& other = in_b.at(key);
+    const auto [here, there] =
+        std::mismatch(leaves.begin(), leaves.end(), other.begin());
+    if (here != leaves.end())
+      throw std::runtime_error(fmt::format(
+          "{} and {} are not comparable: their orders of execution part at {} "
+          "and {}",
+          a.path.string(), b.path.string(), *here, *there));
+  }
+}
+
 // The tensor's bytes after its header.
 std::span<const std::byte> tensor_data(const MappedFile& file,
                                        const TreeLeaf& leaf) {
@@ -96,6 +139,8 @@ Comparison compare_trees(const Tree& a, const Tree& b) {
     pairs[{leaf.info.rank_in_group, leaf.leaf}].a = &leaf;
   for (const TreeLeaf& leaf : b.leaves)
     pairs[{leaf.info.rank_in_group, leaf.leaf}].b = &leaf;
+  check_described_alike(a, b, pairs);
+  check_same_order(a, b, pairs);
 
   Comparison comparison;
   for (const LeafKind kind : kLeafKinds) comparison.kinds[kind] = {};

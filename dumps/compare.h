@@ -57,7 +57,8 @@ struct Comparison {
 };
 
 // std::runtime_error, one sentence, where the trees are not comparable: another
-// schema, seed or geometry. The comparison points into the trees.
+// schema, seed or geometry, another order of the leaves that both have, or
+// another shape under one digest. The comparison points into the trees.
 Comparison compare_trees(const Tree& a, const Tree& b);
 
 // "inputs differ", "scores differ", "list differs, scores equal" ("list

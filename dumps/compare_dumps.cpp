@@ -7,12 +7,15 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
 #include "dumps/compare.h"
 #include "dumps/compare_report.h"
-#include "dumps/output_file.h"
+#include "dumps/paths.h"
+#include "dumps/report_file.h"
+#include "dumps/sentence.h"
 #include "dumps/tree_reader.h"
 
 namespace {
@@ -29,30 +32,54 @@ struct Options {
   bool all = false;  // list every differing leaf, not only the first
 };
 
-void write_json(const Options& options, const nlohmann::ordered_json& report) {
-  if (options.json.empty()) return;
-  OutputFile file(options.json);
-  file.write(report.dump(2, ' ', false,
-                         nlohmann::ordered_json::error_handler_t::replace) +
-             "\n");
-  file.close(OutputFile::Sync::no);
-}
-
-int compare(const Options& options) {
-  const Tree a = read_tree(options.a);
-  const Tree b = read_tree(options.b);
-  const Comparison comparison = compare_trees(a, b);
-  write_json(options, json_report(comparison, a, b, options.all));
-  const std::string text = text_report(comparison, a, b, options.all);
-  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
-    throw std::runtime_error("cannot write the report to standard output");
-  }
-  return comparison.equal() ? kEqual : kDiffer;
-}
-
 // Not fmt::print, which throws where standard error cannot be written either.
 void complain(const std::exception& error) {
-  std::fputs(fmt::format("compare_dumps: {}\n", error.what()).c_str(), stderr);
+  std::fputs(fmt::format("compare_dumps: {}\n", sentence_of(error)).c_str(),
+             stderr);
+}
+
+// Where the JSON report goes, if it is asked for: never into a tree, whose
+// files all count.
+std::optional<ReportFile> open_json(const Options& options) {
+  if (options.json.empty()) return std::nullopt;
+  for (const std::string& tree : {options.a, options.b})
+    if (lies_in(options.json, tree))
+      throw std::runtime_error(
+          fmt::format("--json {} cannot be written: it lies in the tree {}",
+                      options.json, tree));
+  return ReportFile("--json", options.json);
+}
+
+struct Outcome {
+  int status;                   // of the program
+  nlohmann::ordered_json json;  // the report
+};
+
+// Compares and prints the text report.
+Outcome compare(const Options& options) {
+  try {
+    const Tree a = read_tree(options.a);
+    const Tree b = read_tree(options.b);
+    const Comparison comparison = compare_trees(a, b);
+    print(text_report(comparison, a, b, options.all));
+    return {comparison.equal() ? kEqual : kDiffer,
+            json_report(comparison, a, b, options.all)};
+  } catch (const std::exception& error) {
+    complain(error);
+    return {kNotComparable,
+            json_not_comparable(options.a, options.b, sentence_of(error))};
+  }
+}
+
+int run(const Options& options) {
+  const std::optional<ReportFile> json = open_json(options);
+  const Outcome outcome = compare(options);
+  if (json)
+    json->write(
+        outcome.json.dump(2, ' ', false,
+                          nlohmann::ordered_json::error_handler_t::replace) +
+        "\n");
+  return outcome.status;
 }
 
 }  // namespace
@@ -71,20 +98,15 @@ int main(int argc, char** argv) {
   app.add_flag("--all", options.all,
                "list every differing leaf, in execution order");
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kEqual : kNotComparable;
-  }
-  try {
-    return compare(options);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+      print(app.help());
+      return kEqual;
+    }
+    return run(options);
   } catch (const std::exception& error) {
     complain(error);
-    try {
-      write_json(options,
-                 json_not_comparable(options.a, options.b, error.what()));
-    } catch (const std::exception& second) {
-      complain(second);
-    }
     return kNotComparable;
   }
 }

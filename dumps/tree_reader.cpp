@@ -109,6 +109,15 @@ void check_files(const fs::path& tree, const std::set<std::string>& present,
   }
 }
 
+// What COMPLETE cannot name: a tree's folders are those of its files.
+void check_folders(const fs::path& tree) {
+  for (const fs::directory_entry& entry :
+       fs::recursive_directory_iterator(tree))
+    if (entry.is_directory() && fs::is_empty(entry.path()))
+      throw std::runtime_error(fmt::format(
+          "{} is an empty folder, which no tree has", entry.path().string()));
+}
+
 TreeLeaf parse_line(std::string_view text, const std::string& where) {
   const json line = json::parse(text, nullptr, false);
   if (!line.is_object()) throw std::runtime_error(where + " is no JSON object");
@@ -237,6 +246,7 @@ Tree read_tree(const fs::path& path) {
   check_schema(complete, where);
   const json& listed = object_field(complete, "files", where);
   check_files(path, files_of(path), listed);
+  check_folders(path);
 
   Tree tree{.path = path,
             .run = read_json(path / kRunFile),

@@ -13,6 +13,7 @@
 
 #include "dumps/leaf.h"
 #include "dumps/mapped_file.h"
+#include "dumps/paths.h"
 #include "dumps/sha256.h"
 #include "dumps/tree.h"
 
@@ -41,10 +42,14 @@ bool is_replaceable(const fs::path& path) {
 }
 
 // The absolute name, without a trailing slash, so that its parent and its
-// siblings can be named.
+// siblings can be named. The name itself may be a link, which is not followed.
 fs::path sibling_base(const fs::path& dir) {
-  fs::path path = dir.empty() ? dir : fs::absolute(dir).lexically_normal();
-  if (path.filename().empty()) path = path.parent_path();
+  fs::path path = dir.has_filename() ? dir : dir.parent_path();
+  const fs::path name = path.filename();
+  if (name == "." || name == "..")
+    path = resolved(path);
+  else if (!name.empty())
+    path = resolved(path.has_parent_path() ? path.parent_path() : ".") / name;
   if (path.filename().empty()) {
     throw std::runtime_error(fmt::format(
         "cannot write a dump to \"{}\": it names no directory", dir.string()));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/abi.h"
 
+#include "harness/binding.h"
+
 namespace exact_topk::harness {
 
 xtk_geometry abi_geometry(const oracle::Geometry& g) {
@@ -67,7 +69,7 @@ xtk_open_options abi_options(const cases::Case& item, const cases::Plan& plan,
                              const Description& candidate) {
   xtk_open_options options{};
   options.struct_size = sizeof options;
-  options.device = candidate.device == "cpu" ? 0 : settings.device;
+  options.device = bind_device(candidate, settings.device).device;
   options.geometry = abi_geometry(item.geometry);
   options.max_rows = item.rows;
   options.max_partials = abi_partials(item);

@@ -17,9 +17,8 @@ xtk_kind abi_kind(cases::Kind kind);
 xtk_tensor abi_tensor(cases::Input input);
 // T for kind index, 1 for dense, 0 for embed.
 int abi_partials(const cases::Case& item);
-// Options that fit the case's plan exactly. `settings` must outlive them. The
-// host is one device whatever the number of ranks on it; on others the ordinal
-// is the rank's on its node, which the candidate takes modulo its devices.
+// Options that fit the case's plan exactly, on the device that the rank is
+// bound to (binding.h). `settings` must outlive them.
 xtk_open_options abi_options(const cases::Case& item, const cases::Plan& plan,
                              const Settings& settings,
                              const Description& candidate);

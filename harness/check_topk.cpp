@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "dumps/sentence.h"
 #include "harness/engine.h"
 #include "harness/failure.h"
 #include "harness/status.h"
@@ -26,6 +27,6 @@ int main(int argc, char** argv) {
     MPI_Finalize();
     failure::leave(status);
   } catch (const std::exception& error) {
-    failure::fail(kErrorStatus, error.what());
+    failure::fail(kErrorStatus, exact_topk::dumps::sentence_of(error));
   }
 }

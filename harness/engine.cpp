@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -15,6 +16,8 @@
 
 #include "cases/plan.h"
 #include "cases/words.h"
+#include "dumps/sentence.h"
+#include "harness/binding.h"
 #include "harness/board.h"
 #include "harness/case_context.h"
 #include "harness/case_queue.h"
@@ -127,7 +130,7 @@ class Run {
     } catch (const std::exception& error) {
       // This rank's alone: it must report while there is something to report
       // from.
-      failure::fail(status_of(error), error.what());
+      failure::fail(status_of(error), dumps::sentence_of(error));
     }
   }
 
@@ -187,12 +190,23 @@ class Run {
         check_perturb(*settings_.perturb, cases_, settings_.seed);
     });
     const Description& d = library_->describe();
-    if (d.device != "cpu")
-      settings_.device = world_.node_rank();  // all ranks share the one device
-                                              // that the CPU plays
+    bind();
     report_.candidate = {
         d.name, d.version, XTK_ABI_VERSION,
         settings_.arms.size() > 1 ? "both" : settings_.arms.front(), d.device};
+  }
+
+  void bind() {
+    settings_.device = world_.node_rank();
+    const Binding mine = bind_device(library_->describe(), settings_.device);
+    const std::vector<std::string> all = world_.all_gather(mine.text);
+    for (size_t r = 0; r < all.size(); ++r)
+      if (!all[r].empty())
+        report_.environment.devices.push_back(
+            fmt::format("rank {} -> {}", r, all[r]));
+    if (!first()) return;
+    for (const std::string& line : report_.environment.devices)
+      std::fputs(fmt::format("binding    {}\n", line).c_str(), stderr);
   }
 
   // One tree, or one an arm.

@@ -49,8 +49,9 @@ Environment environment() {
   const auto all = world.all_gather(processors());
   for (size_t r = 0; r < all.size(); ++r)
     binding += fmt::format("{}{}:{}", r == 0 ? "" : " ", r, all[r]);
-  return {host, world.size(), EXACT_TOPK_COMMIT, EXACT_TOPK_COMPILER,
-          mpi,  binding};
+  return {
+      host, world.size(), EXACT_TOPK_COMMIT, EXACT_TOPK_COMPILER, mpi, binding,
+      {}};
 }
 
 }  // namespace exact_topk::harness

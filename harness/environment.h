@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace exact_topk::harness {
 
@@ -17,6 +18,8 @@ struct Environment {
   std::string mpi;       // library and version that runs it
   std::string binding;   // processors that each rank of this node may use,
                          // "0:0-1 1:2,3"; collective to find out
+  std::vector<std::string> devices;  // that each rank was bound to, "rank 3 ->
+                                     // device 1 of 2 (nvidia)"; none on the CPU
 };
 
 // Collective over the world.

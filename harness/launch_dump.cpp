@@ -83,14 +83,11 @@ void LaunchDump::cached(const LaunchInputs& inputs, const cases::Plan& plan,
                         int launch, const std::string& where) {
   const auto cache = inputs.as<uint8_t>(cases::Input::kCache, launch);
   Keys keys;
-  for (size_t page = 0; page < plan.page_states.size(); ++page)
-    for (int token = 0; token < oracle::kPageTokens; ++token)
-      if ((plan.page_states[page].cached >> token & 1) != 0) {
-        const oracle::CachedKey key =
-            cached_key(cache, int64_t(page) * oracle::kPageTokens + token,
-                       item_.geometry.page_layout);
-        keys.add(key.bytes, key.scale);
-      }
+  for (const int64_t slot : cases::cached_slots(plan)) {
+    const oracle::CachedKey key =
+        cached_key(cache, slot, item_.geometry.page_layout);
+    keys.add(key.bytes, key.scale);
+  }
   input(where, "cached_keys", keys.bytes_tensor());
   input(where, "cached_scales", keys.scales_tensor());
 }
@@ -112,7 +109,7 @@ void LaunchDump::step_inputs(const LaunchInputs& inputs,
   Keys stale;
   const std::vector<cases::Row>& rows = plan.steps[size_t(step)].rows;
   for (size_t row = 0; row < rows.size(); ++row)
-    if (rows[row].live) stale.add(poison.keys[row], poison.scale);
+    if (rows[row].live) stale.add(poison.keys[row], poison.scales[row]);
   input(where, "poison_keys", stale.bytes_tensor());
   input(where, "poison_scales", stale.scales_tensor());
 }

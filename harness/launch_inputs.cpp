@@ -28,6 +28,8 @@ LaunchInputs::LaunchInputs(const cases::Case& item, const cases::Plan& plan,
       plan_(plan),
       settings_(settings),
       group_(group),
+      perturb_(settings.perturb ? in_input(*settings.perturb, item, plan)
+                                : std::nullopt),
       views_(size_t(item.launches)) {
   std::vector<Piece> pieces;
   for (int i = 0; i < cases::kInputs; ++i) {
@@ -65,8 +67,8 @@ SharedMemory::Write LaunchInputs::writer(Input input, int launch,
     cases::fill(input, item_, plan_, settings_.seed, launch, step, begin, end,
                 out);
     const cases::InputInfo& about = info(input);
-    if (settings_.perturb && perturbs(*settings_.perturb, about, launch, step))
-      flip(*settings_.perturb, begin, cases::element_bytes(about.dtype), out);
+    if (perturb_ && perturbs(*perturb_, about, launch, step))
+      flip(*perturb_, begin, cases::element_bytes(about.dtype), out);
   };
 }
 

@@ -56,6 +56,7 @@ class LaunchInputs {
   const cases::Plan& plan_;
   const Settings& settings_;
   const Group& group_;
+  std::optional<Perturb> perturb_;  // in an input of this case
   std::vector<cases::Input> used_;
   std::array<cases::InputInfo, cases::kInputs> infos_;
   std::vector<Views> views_;          // a launch

@@ -3,7 +3,10 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 
@@ -41,13 +44,29 @@ std::optional<fs::path> find_own(const std::string& name) {
   return std::nullopt;
 }
 
-template <typename Function>
-void look_up(void* handle, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(handle, name));
+bool is_own(const std::string& candidate) {
+  return candidate == "cpu" || candidate == "nvidia" || candidate == "amd";
 }
 
 [[noreturn]] void refuse(const std::string& path, const std::string& what) {
   throw UsageError(fmt::format("candidate {}: {}", path, what));
+}
+
+// dlopen would wait for the writer of a FIFO.
+void check_file(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0)
+    refuse(
+        path,
+        errno == ENOENT
+            ? "there is no such file, and it is none of cpu, nvidia, amd, auto"
+            : fmt::format("it cannot be loaded: {}", std::strerror(errno)));
+  if (!S_ISREG(status.st_mode)) refuse(path, "it is no regular file");
+}
+
+template <typename Function>
+void look_up(void* handle, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(handle, name));
 }
 
 void look_up_all(void* handle, Functions& f) {
@@ -117,6 +136,7 @@ Description copy(const std::string& path, const xtk_description& raw) {
   d.published = raw.published;
   d.clobbers_score_tail = raw.clobbers_score_tail != 0;
   d.repeatable = raw.repeatable != 0;
+  d.devices = raw.devices;
   if (raw.arms != nullptr)
     for (const char* const* arm = raw.arms; *arm != nullptr; ++arm)
       d.arms.emplace_back(*arm);
@@ -158,6 +178,15 @@ bool finds_device(const Library& library) {
 
 }  // namespace
 
+std::vector<std::string> candidate_files(const std::string& candidate) {
+  if (candidate != "auto" && !is_own(candidate)) return {candidate};
+  std::vector<std::string> files;
+  for (const char* name : {"amd", "nvidia", "cpu"})
+    if (candidate == name || candidate == "auto")
+      if (const auto own = find_own(name)) files.push_back(own->string());
+  return files;
+}
+
 Library Library::open(const std::string& candidate, double timeout_seconds) {
   if (candidate == "auto") {
     for (const char* name : {"amd", "nvidia"})
@@ -169,12 +198,9 @@ Library Library::open(const std::string& candidate, double timeout_seconds) {
   }
   auto state = std::make_shared<State>();
   state->timeout = timeout_seconds;
-  state->foreign =
-      candidate != "cpu" && candidate != "nvidia" && candidate != "amd";
+  state->foreign = !is_own(candidate);
   if (state->foreign) {
-    if (!fs::exists(candidate))
-      refuse(candidate,
-             "there is no such file, and it is none of cpu, nvidia, amd, auto");
+    check_file(candidate);
     state->path = fs::absolute(candidate).string();
   } else {
     const std::optional<fs::path> own = find_own(candidate);

@@ -43,6 +43,7 @@ struct Description {
   uint64_t published = 0;   // bit t: tensor t can be read after a launch
   bool clobbers_score_tail = false;  // may write scores at and past n
   bool repeatable = false;           // claims the same bits in every replay
+  int devices = 0;                   // visible now; 0: unknown
   std::string contract;              // what its lists promise
   std::vector<std::string> arms;     // the first is the default
 };
@@ -63,6 +64,9 @@ struct Functions {
   decltype(&xtk_select) select = nullptr;
   decltype(&xtk_view) view = nullptr;
 };
+
+// The libraries that Library::open may look at.
+std::vector<std::string> candidate_files(const std::string& candidate);
 
 class Library {
  public:

@@ -12,8 +12,10 @@
 #include <limits>
 #include <regex>
 
+#include "dumps/sentence.h"
 #include "exact_topk_commit.h"
 #include "harness/failure.h"
+#include "harness/input_files.h"
 #include "harness/perturb.h"
 
 namespace exact_topk::harness {
@@ -100,17 +102,12 @@ std::vector<std::string> join_negative_numbers(
   return joined;
 }
 
-std::string one_line(std::string text) {
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
-}
-
 // Registers every option of the program with CLI11, each with a setter that
 // throws UsageError.
 class CommandLine {
  public:
   explicit CommandLine(Options& options) : options_(options) {
+    app_.allow_extras();  // refused by refuse_extras(), in its own words
     app_.set_help_flag("--help,-h", "Print this and exit");
     app_.set_version_flag("--version", "check_topk " EXACT_TOPK_VERSION
                                        " (" EXACT_TOPK_COMMIT ")");
@@ -184,7 +181,8 @@ class CommandLine {
                                    "a whole number from 1 to 1000000");
           });
     value("--perturb", "BIT",
-          "Flip one input bit: launch0/step0/in/TENSOR:ELEMENT:BIT",
+          "Flip one input bit: launch0/step0/in/TENSOR:ELEMENT:BIT, as a "
+          "digest tree names its input leaves",
           [&s](const std::string& t) { s.perturb = parse_perturb(t); });
     flag("--fail-fast", "Start no case after one that failed", s.fail_fast);
     flag("--allow-mistrusted", "MISTRUSTED does not fail the run",
@@ -205,6 +203,7 @@ class CommandLine {
     std::reverse(reversed.begin(),
                  reversed.end());  // CLI11 takes them from the back
     app_.parse(reversed);
+    refuse_extras();
     if (!options_.suite.empty() && !beside_suite_.empty())
       throw UsageError(fmt::format(
           "--suite {} has its own cases and cannot be combined with {}",
@@ -240,6 +239,14 @@ class CommandLine {
     text(name, shown, help, target);
   }
 
+  void refuse_extras() const {
+    const std::vector<std::string> extras = app_.remaining();
+    if (extras.empty()) return;
+    throw UsageError(extras.front().starts_with("-")
+                         ? fmt::format("{} is no option", extras.front())
+                         : cases::stray_word(extras.front()));
+  }
+
   void refuse_beside_capture() const {
     for (const CLI::Option* option : app_.get_options())
       if (const std::string name = option->get_name();
@@ -270,7 +277,8 @@ class CommandLine {
             std::string(option.name), set, std::string(option.help))
         ->type_name(std::string(option.value))
         ->type_size(1)
-        ->expected(1, CLI::detail::expected_max_vector_size);
+        ->expected(1, CLI::detail::expected_max_vector_size)
+        ->allow_extra_args(false);  // "--pos 1 2" leaves the 2 behind
   }
 
   CLI::App app_{
@@ -285,6 +293,7 @@ class CommandLine {
 
 Parsed parse_options(const std::vector<std::string>& arguments) {
   Parsed parsed;
+  parsed.options.settings.inputs = input_files(arguments);
   CommandLine line(parsed.options);
   try {
     line.parse(arguments);
@@ -293,7 +302,7 @@ Parsed parse_options(const std::vector<std::string>& arguments) {
   } catch (const CLI::CallForVersion& version) {
     parsed.text = std::string(version.what()) + "\n";
   } catch (const std::exception& error) {
-    parsed.error = one_line(error.what());
+    parsed.error = dumps::sentence_of(error);
   }
   return parsed;
 }

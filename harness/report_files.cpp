@@ -1,20 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/report_files.h"
 
-#include <filesystem>
+#include <fmt/format.h>
 
+#include "dumps/paths.h"
 #include "harness/failure.h"
 #include "harness/report_json.h"
 #include "harness/report_junit.h"
 
 namespace exact_topk::harness {
+namespace {
+
+// UsageError for a report that would replace a file of the run's.
+void check_place(const char* option, const std::string& path,
+                 const Settings& settings) {
+  if (path.empty()) return;
+  for (const std::filesystem::path& input : settings.inputs)
+    if (dumps::same_file(path, input))
+      throw UsageError(fmt::format("{} {} cannot be written: the run reads it",
+                                   option, path));
+  if (!settings.dump.empty() && dumps::lies_in(path, settings.dump))
+    throw UsageError(
+        fmt::format("{} {} cannot be written: it lies in the tree --dump {}",
+                    option, path, settings.dump));
+}
+
+}  // namespace
 
 void ReportFiles::open(const Settings& settings) {
-  const auto place = [](const std::string& path) {
-    return std::filesystem::absolute(path).lexically_normal();
-  };
+  check_place("--json", settings.json, settings);
+  check_place("--junit", settings.junit, settings);
   if (!settings.json.empty() && !settings.junit.empty() &&
-      place(settings.json) == place(settings.junit))
+      dumps::same_file(settings.json, settings.junit))
     throw UsageError("--json and --junit both name " + settings.json);
   if (!settings.json.empty()) json_.emplace("--json", settings.json);
   if (!settings.junit.empty()) junit_.emplace("--junit", settings.junit);

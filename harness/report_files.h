@@ -14,7 +14,8 @@ namespace exact_topk::harness {
 
 class ReportFiles {
  public:
-  // UsageError for a path that cannot be written; those before it stay open.
+  // An exception for a path that cannot be written; those before it stay open.
+  // Where one names a file that the run reads or a place in its tree, none is.
   void open(const Settings& settings);
   void write(const Report& report) const;
 

@@ -45,7 +45,8 @@ std::string report_json(const Report& report) {
       {"tp", report.tp.size() == 1 ? Json(report.tp.front()) : Json(report.tp)},
       {"commit", e.commit},
       {"compiler", e.compiler},
-      {"mpi", e.mpi}};
+      {"mpi", e.mpi},
+      {"devices", e.devices}};
   json["cases"] = Json::array();
   for (const CaseResult& c : report.cases)
     json["cases"].push_back({{"name", c.name},

@@ -77,6 +77,9 @@ std::string repro_line(const cases::Case& item, const Settings& settings,
     line.add("--blocks", std::to_string(settings.blocks));
   if (!settings.schedule.empty()) line.add("--schedule", settings.schedule);
   if (settings.perturb) line.add("--perturb", to_string(*settings.perturb));
+  if (settings.timeout != defaults.timeout)
+    line.add("--timeout", fmt::format("{}", settings.timeout));
+  if (settings.allow_mistrusted) line.add("--allow-mistrusted");
   return line.text();
 }
 

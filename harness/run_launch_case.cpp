@@ -10,6 +10,7 @@
 #include "harness/judge_launch.h"
 #include "harness/launch_dump.h"
 #include "harness/open_candidate.h"
+#include "harness/perturb.h"
 #include "harness/snapshot.h"
 #include "oracle/pages.h"
 
@@ -93,7 +94,7 @@ class LaunchCase {
             std::as_bytes(
                 std::span(poison.keys[r]).subspan(size_t(dim), size_t(kRun))));
       candidate_.write(XTK_CACHE, launch, oracle::scale_byte(row.slot),
-                       std::as_bytes(std::span(&poison.scale, 1)));
+                       std::as_bytes(std::span(&poison.scales[r], 1)));
     }
   }
 
@@ -202,8 +203,10 @@ class LaunchCase {
     for (const Input input : inputs_.used())
       if (inputs_.info(input).lifetime == Lifetime::kStep)
         candidate_.write(abi_tensor(input), 0, 0, inputs_.bytes(input, layer));
-    const cases::Poison poison =
+    cases::Poison poison =
         cases::poison(c_.item, c_.plan, c_.settings.seed, layer, t, 0);
+    if (c_.settings.perturb)
+      flip(*c_.settings.perturb, step(t), layer, t, poison);
     dump_.step_inputs(inputs_, c_.plan, poison, layer, t);
     for (const std::string& arm : c_.settings.arms) {
       if (!launch(arm, layer, t, 0, poison)) return false;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,8 +22,9 @@ namespace exact_topk::harness {
 struct Perturb {
   int launch = 0;  // launch that reads the flipped bit
   int step = 0;    // step that first reads it; -1 where the step was left out
-  std::string tensor;   // name of the input, as cases::info() and the leaves of
-                        // a digest tree have it
+  std::string
+      tensor;  // name of the input, as the leaves of a digest tree have
+               // it, or "cache": the cache's bytes as they lie in memory
   int64_t element = 0;  // element of the tensor, row-major
   int bit = 0;          // bit of the element, 0 the lowest
 };
@@ -51,9 +53,11 @@ struct Settings {
   bool force = false;              // whether an existing DIR is replaced
   std::string json;                // path of the JSON report, empty: none
   std::string junit;               // path of the JUnit report, empty: none
+  std::vector<std::filesystem::path>
+      inputs;             // files that the run reads: no report may replace one
   double timeout = 1800;  // seconds that one call into a candidate may take
-  int device =
-      0;  // ordinal for xtk_open: this rank's number on its node; 0 on the CPU
+  int device = 0;  // this rank's number on its node, which chooses its device
+                   // (binding.h)
   bool fail_fast = false;         // no new case starts after one that failed
   bool allow_mistrusted = false;  // MISTRUSTED does not fail the run
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/together.h"
 
+#include "dumps/sentence.h"
 #include "harness/loader.h"
 #include "harness/status.h"
 
@@ -20,7 +21,7 @@ void together(const Group& world, const std::function<void()>& step) {
     step();
   } catch (const std::exception& error) {
     status = status_of(error);
-    sentence = error.what();
+    sentence = dumps::sentence_of(error);
   }
   const auto statuses = world.all_gather(std::to_string(status));
   const auto sentences = world.all_gather(sentence);

@@ -46,6 +46,11 @@ void name_allocation(const void*, const std::string&) {}
 
 #endif
 
+int devices() {
+  int count = 0;
+  return hipGetDeviceCount(&count) == hipSuccess ? count : 0;
+}
+
 void check(hipError_t error, const char* call) {
   if (error != hipSuccess)
     throw Failure(XTK_FAILED,

@@ -36,6 +36,9 @@ struct Choices {
   uint64_t seed = 1;     // of the pattern in fresh memory and LDS
 };
 
+// Devices that are visible now; 0 where there is none, or no driver.
+int devices();
+
 // LDS that a block of this device may have, in bytes.
 size_t lds_bytes(int device);
 

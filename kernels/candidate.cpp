@@ -5,6 +5,9 @@
 
 #include "kernels/candidate.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <memory>
 #include <string>
 
@@ -58,12 +61,14 @@ uint32_t xtk_abi_version(void) { return XTK_ABI_VERSION; }
 
 xtk_status xtk_describe(xtk_description* description) {
   return guarded(open_error, [&] {
+    // `devices` came later: a caller may not know it.
+    constexpr size_t kLeast = offsetof(xtk_description, devices);
     kernels::require(description != nullptr, "description is a null pointer");
     kernels::require(
-        description->struct_size >= sizeof(xtk_description),
+        description->struct_size >= kLeast,
         "description has a struct_size of {}; this version needs {}",
-        description->struct_size, sizeof(xtk_description));
-    *description = {
+        description->struct_size, kLeast);
+    const xtk_description whole = {
         .struct_size = description->struct_size,
         .name = kernels::backend::kName,
         .version = EXACT_TOPK_VERSION,
@@ -74,7 +79,10 @@ xtk_status xtk_describe(xtk_description* description) {
         .clobbers_score_tail = 0,
         .repeatable = 1,
         .contract = "base",
-        .arms = kernels::kArms};
+        .arms = kernels::kArms,
+        .devices = kernels::backend::devices()};
+    std::memcpy(description, &whole,
+                std::min<size_t>(whole.struct_size, sizeof whole));
   });
 }
 

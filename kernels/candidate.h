@@ -162,6 +162,9 @@ typedef struct xtk_description {
                            "set", "values", ... */
   const char* const*
       arms; /* names of the arms, the first is the default; NULL-terminated */
+  int32_t devices; /* devices that are visible now, whose ordinals xtk_open
+                      takes; 0: unknown, or none. Not there where struct_size
+                      ends before it */
 } xtk_description;
 
 typedef struct xtk_open_options {

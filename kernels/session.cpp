@@ -12,9 +12,7 @@ namespace {
 
 // Checks the options and takes the device, before any of it is used.
 xtk_open_options opened(const xtk_open_options* options) {
-  int devices = 0;
-  if (hipGetDeviceCount(&devices) != hipSuccess) devices = 0;
-  check_open(options, devices);
+  check_open(options, backend::devices());
   backend::check(hipSetDevice(options->device), "hipSetDevice");
   return *options;
 }

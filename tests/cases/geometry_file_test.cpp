@@ -2,6 +2,9 @@
 #include "cases/geometry_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <nlohmann/json.hpp>
 
 #include "tests/cases/support.h"
 
@@ -63,15 +66,19 @@ TEST(GeometryFile, EveryFaultIsASentenceWithFileAndField) {
     EXPECT_TRUE(message.starts_with("--geometry " + path + " ")) << message;
     return message.substr(std::min(message.size(), path.size() + 12));
   };
+  // A geometry whose one fault is this field, in place of its own.
   const auto with = [&](const std::string& field) {
-    return refusal(std::string("{") + kSmall + ", " + field + "}");
+    const std::string name = field.substr(1, field.find('"', 1) - 1);
+    auto rest = nlohmann::json::parse(std::string("{") + kSmall + "}");
+    rest.erase(name);
+    return refusal("{" + field + ", " + rest.dump().substr(1));
   };
   EXPECT_EQ(refusal("{"), "is not JSON: byte 2 cannot be parsed");
   EXPECT_EQ(refusal("[]"), "does not hold a JSON object");
   EXPECT_EQ(refusal("{}"), "lacks the field hidden");
   EXPECT_EQ(refusal(R"({"hidden": 64, "q_lora": 64, "heads": 8})"),
             "lacks the field theta");
-  EXPECT_EQ(with(R"("hiden": 3)"), "has the unknown field 'hiden'");
+  EXPECT_EQ(with(R"("hiden": 3)"), R"(has the unknown field "hiden")");
   EXPECT_EQ(with(R"("hidden": 100)"),
             "has hidden = 100; it takes a multiple of 64 from 64 to 65536");
   EXPECT_EQ(
@@ -111,9 +118,59 @@ TEST(GeometryFile, EveryFaultIsASentenceWithFileAndField) {
   EXPECT_EQ(refusal("{}", "a b.json"),
             "has a name with other characters than letters, digits, dots, "
             "dashes and underscores");
+  // A number that no f64 holds, a field of two lines, a field that comes twice:
+  // the library's own words, or its silence, are not for the user.
+  EXPECT_EQ(with(R"("rms_eps": 1e999)"),
+            "holds a number that is too large for f64");
+  EXPECT_EQ(with(R"("a\nb": 1)"), R"(has the unknown field "a\nb")");
+  EXPECT_EQ(refusal(std::string("{") + kSmall + R"(, "hidden": 128})"),
+            R"(repeats the field "hidden")");
+  EXPECT_EQ(with(R"("k": 5, "k": 5)"), R"(repeats the field "k")");
+  for (const char* value : {"null", "true", "\"64\"", "[64]", "{\"k\": 64}",
+                            "64.5", "-64", "18446744073709551615"})
+    EXPECT_EQ(with(std::string("\"k\": ") + value),
+              std::string("has k = ") + nlohmann::json::parse(value).dump() +
+                  "; it takes an integer from 1 to 2048");
+  for (const char* value : {"null", "[]", "\"1e-5\"", "{\"k\": 1}"})
+    EXPECT_EQ(with(std::string("\"rms_eps\": ") + value),
+              std::string("has rms_eps = ") +
+                  nlohmann::json::parse(value).dump() +
+                  "; it takes a number above 0");
+}
+
+TEST(GeometryFile, ANameWithASlashOrJsonIsAFileAndAnyOtherAPreset) {
+  const Folder folder;
+  const std::string geometry = std::string("{") + kSmall + "}";
+  EXPECT_EQ(find_geometry(folder.write("tiny", geometry)).name, "tiny");
   EXPECT_EQ(sentence([] { find_geometry("glm54"); }),
-            "--geometry glm54 is neither a preset (glm53, glm51, dsv32) nor a "
-            "file that can be read");
+            "--geometry glm54 is no preset (glm53, glm51, dsv32); the name of "
+            "a file holds a slash or ends in .json");
+  EXPECT_EQ(sentence([] { find_geometry("absent.json"); }),
+            "--geometry absent.json cannot be read: No such file or directory");
+  EXPECT_EQ(sentence([] { find_geometry("./glm53"); }),
+            "--geometry ./glm53 is named like the preset glm53");
+  // Whatever follows the stem, its cases would be named like the preset's.
+  for (const char* file : {"glm53", "glm53.json", "glm53.txt"}) {
+    const std::string path = folder.write(file, geometry);
+    EXPECT_EQ(sentence([&] { find_geometry(path); }),
+              "--geometry " + path + " is named like the preset glm53");
+  }
+}
+
+TEST(GeometryFile, OnlyARegularFileIsRead) {
+  const Folder folder;
+  const std::string fifo = folder.write("a", "") + ".fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  for (const std::string& path :
+       {fifo, std::string("/tmp"), std::string("/dev/zero")})
+    EXPECT_EQ(sentence([&] { find_geometry(path); }),
+              "--geometry " + path + " cannot be read: it is no regular file");
+  const std::string large = folder.write("large.json", "");
+  std::filesystem::resize_file(large, uint64_t{1} << 40);  // sparse
+  EXPECT_EQ(sentence([&] { find_geometry(large); }),
+            "--geometry " + large +
+                " cannot be read: it has 1099511627776 bytes, and at most "
+                "16777216 are taken");
 }
 
 }  // namespace

@@ -221,7 +221,7 @@ TEST(Inputs, PoisonIsFiniteAndNewAtEachAttempt) {
     for (uint64_t seed = 1; seed < 3; ++seed) {
       for (int attempt = 0; attempt < 40; ++attempt) {
         const Poison p = poison(c, plan, seed, 1, 1, attempt);
-        EXPECT_EQ(p.scale, 1e30f);
+        EXPECT_EQ(p.scales, std::vector<float>(8, 1e30f));
         ASSERT_EQ(p.keys.size(), 8u);
         for (const auto& key : p.keys) {
           EXPECT_TRUE(keys.insert(key).second);

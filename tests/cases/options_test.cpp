@@ -10,11 +10,16 @@ std::string refusal(const std::string& line) {
   return sentence([&] { cases_of(line); });
 }
 
-TEST(Options, TakeListsWithCommasOrBlanksAndEquals) {
+TEST(Options, TakeListsWithCommasAndEquals) {
   const auto a = cases_of("--rows 2,4 --pos 1,2 --cache ties --rowset chain");
-  EXPECT_EQ(a, cases_of("--rows 2 4 --pos 1 2 --cache ties --rowset chain"));
   EXPECT_EQ(a, cases_of("--rows=2,4 --pos=1,2 --cache=ties --rowset=chain"));
   EXPECT_EQ(a.size(), 4u);
+}
+
+TEST(Options, ValuesOfAnOptionAreFoundInAnyArguments) {
+  const std::vector<std::string> words = {"--a",  "1", "x",  "--a=2",
+                                          "--ab", "3", "--a"};
+  EXPECT_EQ(values_of(words, "--a"), (std::vector<std::string>{"1", "2"}));
 }
 
 TEST(Options, EveryBadValueIsOneSentenceWithOptionAndValue) {
@@ -63,7 +68,10 @@ TEST(Options, EveryBadValueIsOneSentenceWithOptionAndValue) {
   EXPECT_EQ(refusal("--page-layout shuffled"),
             "--page-layout is 'shuffled'; it takes plain or preshuffled16");
   EXPECT_EQ(refusal("--seed 7"), "'--seed' is no case option");
-  EXPECT_EQ(refusal("8447"), "'8447' is no case option");
+  for (const char* line :
+       {"8447", "--pos 8447 8447", "--rows=2 8447", "--tp 2 8447 --rows 2"})
+    EXPECT_EQ(refusal(line),
+              "'8447' belongs to no option; lists are written with commas");
   EXPECT_EQ(refusal("--pos --rows 2"), "--pos needs a value, P,...");
   EXPECT_EQ(refusal("--pos"), "--pos needs a value, P,...");
 }

@@ -2,6 +2,7 @@
 #include "cases/suite.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <set>
@@ -64,12 +65,44 @@ TEST(Suite, ErrorsNameFileAndLine) {
   EXPECT_EQ(refusal("--rows-from rising"),
             "A:1: --rows-from needs --stage select");
   EXPECT_TRUE(refusal("# c\ninclude absent.suite")
-                  .ends_with("absent.suite cannot be read"));
+                  .ends_with("absent.suite cannot be read: No such file or "
+                             "directory"));
   EXPECT_TRUE(refusal("# c\ninclude absent.suite").starts_with("A:2: suite "));
   EXPECT_EQ(sentence([] { read_suite("/no/such.suite", std::nullopt, 4); }),
-            "suite /no/such.suite cannot be read");
+            "suite /no/such.suite cannot be read: No such file or directory");
   EXPECT_EQ(sentence([] { read_suite("/tmp", std::nullopt, 4); }),
-            "suite /tmp cannot be read");
+            "suite /tmp cannot be read: it is no regular file");
+  EXPECT_EQ(refusal("--pos 1 2"),
+            "A:1: '2' belongs to no option; lists are written with commas");
+  EXPECT_EQ(refusal("pos 1"),
+            "A:1: 'pos' belongs to no option; lists are written with commas");
+}
+
+TEST(Suite, AFifoIsRefusedAndNotWaitedFor) {
+  const Folder folder;
+  const std::string outer = folder.write("outer.suite", "include in.fifo\n");
+  const std::string fifo = outer.substr(0, outer.rfind('/')) + "/in.fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_EQ(sentence([&] { read_suite(fifo, std::nullopt, 4); }),
+            "suite " + fifo + " cannot be read: it is no regular file");
+  EXPECT_EQ(
+      sentence([&] { read_suite(outer, std::nullopt, 4); }),
+      outer + ":1: suite " + fifo + " cannot be read: it is no regular file");
+}
+
+TEST(Suite, SaysWhatItWouldRead) {
+  const Folder folder;
+  const std::string inner =
+      folder.write("inner.suite", "--geometry=x/g --geometry glm51\n");
+  const std::string outer = folder.write(
+      "outer.suite",
+      "--pos bad --geometry g.json\n'\ninclude inner.suite\ninclude absent\n"
+      "include sub/../outer.suite\n");
+  const std::string there = outer.substr(0, outer.rfind('/'));
+  std::filesystem::create_directory(there + "/sub");
+  EXPECT_EQ(suite_files(outer),
+            (std::vector<std::filesystem::path>{outer, "g.json", inner, "x/g",
+                                                there + "/absent"}));
 }
 
 TEST(Suite, TwoGeometryFilesOfOneStemAreToldApart) {

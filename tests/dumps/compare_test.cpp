@@ -144,6 +144,23 @@ TEST_F(Compare, LaunchesAndStepsAreOrderedAsNumbers) {
                                          "c/launch10/step0/row0/scores.npy"));
 }
 
+// Lines that were put in another order, and signed again: the digests agree,
+// and what is first to differ would be anybody's guess.
+TEST_F(Compare, AnotherOrderIsNotComparable) {
+  for (std::size_t i = 0; i + 1 < b_[0].size(); ++i) {
+    if (b_[0][i].info.case_index != b_[0][i + 1].info.case_index) continue;
+    std::swap(b_[0][i], b_[0][i + 1]);
+    EXPECT_THAT(
+        error_of([&] { compare(); }),
+        testing::HasSubstr("their orders of execution part at " +
+                           b_[0][i + 1].leaf + " and " + b_[0][i].leaf));
+    std::swap(b_[0][i], b_[0][i + 1]);
+  }
+  // A leaf that one of them lacks changes no order.
+  b_[0].erase(b_[0].begin());
+  EXPECT_EQ(compare().differences.size(), 1u);
+}
+
 // The cases of a tree lie on several ranks when groups share them; the list's
 // order is that of the case index, not of ranks or names.
 TEST_F(Compare, CasesAreOrderedAsListedAcrossGroups) {

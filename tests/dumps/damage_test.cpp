@@ -228,6 +228,18 @@ TEST_F(Damage, AnExtraFile) {
   }
 }
 
+TEST_F(Damage, AnEmptyFolder) {
+  for (const std::string name : {"notes", "rank0000/x", "rank0002"}) {
+    fs::create_directory(dir_ / name);
+    EXPECT_THAT(fault(), HasSubstr(name + " is an empty folder"));
+    fs::remove(dir_ / name);
+  }
+  fs::create_directories(dir_ / "a/b/c");
+  EXPECT_THAT(fault(), HasSubstr("a/b/c is an empty folder"));
+  fs::remove_all(dir_ / "a");
+  EXPECT_EQ(read_tree(dir_).ranks, 2);
+}
+
 TEST_F(Damage, ALinkIsNoFileOfATree) {
   fs::rename(dir_ / "run.json", folder_ / "run.json");
   fs::create_symlink(folder_ / "run.json", dir_ / "run.json");

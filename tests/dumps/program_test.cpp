@@ -3,6 +3,7 @@
 // compare_dumps as its users run it: exit status, sentences and files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "tests/dumps/support.h"
 
@@ -79,15 +80,56 @@ TEST_F(Program, IncomparableTreesGiveStatus2) {
 TEST_F(Program, BadOptionsGiveStatus2) {
   for (const char* arguments :
        {"", "A", "A same more", "A same --no-such-option", "A same --json"}) {
-    EXPECT_EQ(compare(arguments).status, 2) << arguments;
+    const ProgramResult result = compare(arguments);
+    EXPECT_EQ(result.status, 2) << arguments;
+    EXPECT_TRUE(result.output.starts_with("compare_dumps: ")) << result.output;
+    EXPECT_EQ(std::count(result.output.begin(), result.output.end(), '\n'), 1)
+        << result.output;
   }
   EXPECT_EQ(compare("--help").status, 0);
+  EXPECT_THAT(compare("--help").output, HasSubstr("--json"));
+}
+
+TEST_F(Program, PathsThatCannotBeLookedAtAreOneSentence) {
+  const std::string longest(300, 'a');
+  EXPECT_EQ(compare(longest + " same").output,
+            "compare_dumps: " + longest + ": File name too long\n");
+  fs::create_symlink("loop", folder_ / "loop");
+  EXPECT_EQ(compare("A loop").output,
+            "compare_dumps: loop: Too many levels of symbolic links\n");
+}
+
+// A report in a tree would be a file of it; a FIFO has no reader.
+TEST_F(Program, TheReportGoesIntoNoTreeAndNoFifo) {
+  const std::string run = read_text(folder_ / "A/run.json");
+  fs::create_symlink("A/run.json", folder_ / "link");
+  fs::create_symlink("same", folder_ / "tree");
+  for (const char* arguments :
+       {"A same --json A/run.json", "same A --json A/new.json",
+        "A same --json link", "A same --json other/../A/run.json",
+        "A tree --json same/report.json"}) {
+    const ProgramResult result = compare(arguments);
+    EXPECT_EQ(result.status, 2) << arguments;
+    EXPECT_THAT(result.output,
+                HasSubstr("cannot be written: it lies in the tree "));
+    EXPECT_EQ(read_text(folder_ / "A/run.json"), run);
+  }
+  EXPECT_EQ(compare("A same").status, 0);
+  ASSERT_EQ(mkfifo((folder_ / "fifo").c_str(), 0600), 0);
+  const ProgramResult result = compare("A same --json fifo");
+  EXPECT_EQ(result.status, 2);
+  EXPECT_EQ(result.output,
+            "compare_dumps: --json fifo cannot be written: it is a FIFO\n");
+  EXPECT_EQ(compare("A same --json /dev/null").status, 0);
 }
 
 TEST_F(Program, AReportThatCannotBeWrittenGivesStatus2) {
   const ProgramResult json = compare("A same --json /dev/full");
   EXPECT_EQ(json.status, 2);
-  EXPECT_THAT(json.output, HasSubstr("cannot write /dev/full: No space left"));
+  EXPECT_THAT(json.output,
+              testing::EndsWith("compare_dumps: --json /dev/full cannot be "
+                                "written: No space left on device\n"));
+  EXPECT_EQ(json.output.find("No space"), json.output.rfind("No space"));
   EXPECT_EQ(compare("A same --json /no/such/folder/report.json").status, 2);
   EXPECT_EQ(compare("A same > /dev/full").status, 2);
   EXPECT_EQ(compare("A other > /dev/full").status, 2);

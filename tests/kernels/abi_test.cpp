@@ -44,6 +44,17 @@ TEST(Abi, Description) {
   EXPECT_EQ(arms, (std::vector<std::string>{"base", "head", "base+grouped",
                                             "base+slices"}));
   EXPECT_EQ(d.arms[4], nullptr);
+  EXPECT_EQ(d.devices, 1);
+  // A caller of before `devices` was there keeps what lies behind its struct.
+  d = {};
+  d.struct_size = offsetof(xtk_description, devices);
+  d.devices = -7;
+  ASSERT_EQ(xtk_describe(&d), XTK_OK);
+  EXPECT_STREQ(d.name, "exact-topk cpu");
+  EXPECT_EQ(d.struct_size, offsetof(xtk_description, devices));
+  EXPECT_EQ(d.devices, -7);
+  d.struct_size = offsetof(xtk_description, devices) - 1;
+  EXPECT_EQ(xtk_describe(&d), XTK_INVALID);
 }
 
 TEST(Abi, OpenRefuses) {

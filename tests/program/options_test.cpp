@@ -4,6 +4,7 @@
 // option and the value; listing options do what they say.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "tests/program/run_program.h"
 
@@ -37,7 +38,12 @@ INSTANTIATE_TEST_SUITE_P(
     Program, BadOption,
     testing::Values(
         Bad{"Unknown", "--no-such-option", "--no-such-option"},
-        Bad{"Positional", "8447", "8447"}, Bad{"Kind", "--kind queue", "queue"},
+        Bad{"Positional", "8447", "'8447' belongs to no option"},
+        Bad{"Stray", "--pos 8447 foo", "'foo' belongs to no option"},
+        Bad{"StrayValue", "--cache random ties", "'ties' belongs to no option"},
+        Bad{"StrayBehind", "--cache=random --rows 2 bar --seed 5",
+            "'bar' belongs to no option"},
+        Bad{"Kind", "--kind queue", "queue"},
         Bad{"PosText", "--pos far", "far"},
         Bad{"PosNegative", "--pos -5", "-5"},
         Bad{"PosBeyond", "--pos 99999999", "--pos"},
@@ -70,14 +76,44 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"Twice", "--seed 1 --seed 2", "--seed"},
         Bad{"ForceAlone", "--force", "--dump"},
         Bad{"TensorsAlone", "--dump-tensors", "--dump"},
+        Bad{"GeometryFolder", "--geometry /tmp",
+            "/tmp cannot be read: it is no"},
+        Bad{"GeometryPreset", "--geometry ./glm53", "preset glm53"},
+        Bad{"GeometryName", "--geometry glm54", "glm54 is no preset"},
+        Bad{"SuiteFolder", "--suite /tmp", "/tmp cannot be read: it is no"},
+        Bad{"CaptureFolder", "--capture /tmp", "cannot read /tmp: it is no"},
+        Bad{"CandidateFolder", "--candidate /tmp", "/tmp: it is no regular"},
+        Bad{"CandidateDevice", "--candidate /dev/zero",
+            "/dev/zero: it is no regular"},
+        Bad{"CandidateTooLong", "--candidate $(printf 'a%.0s' {1..300})",
+            "aaa: it cannot be loaded: File name too long"},
+        Bad{"CandidateBelowAFile", "--candidate /etc/passwd/x.so",
+            "/etc/passwd/x.so: it cannot be loaded: Not a directory"},
         Bad{"CandidateMissing", "--candidate ./nowhere.so", "nowhere.so"},
         Bad{"ArmMissing", "--arm none", "base"},
         Bad{"PerturbTensor", "--perturb launch0/step0/in/nothing:0:0",
-            "nothing"},
+            "cached_keys, cached_scales, poison_keys, poison_scales"},
         Bad{"PerturbElement",
             "--perturb launch0/step0/in/residual:99999999999:0",
             "99999999999"}),
     [](const auto& parameter) { return parameter.param.name; });
+
+TEST(BadInput, AFifoIsRefusedAndNotWaitedFor) {
+  const Scratch scratch;
+  const std::string fifo = scratch.path("fifo.json");
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  write_text(scratch.path("outer.suite"), "include fifo.json\n");
+  for (const std::string& arguments :
+       {"--geometry " + fifo, "--suite " + fifo,
+        "--suite " + scratch.path("outer.suite"), "--candidate " + fifo,
+        "--capture " + fifo}) {
+    const Ran ran = check(arguments);
+    EXPECT_EQ(ran.status, 2) << arguments;
+    ASSERT_THAT(ran.sentences(), SizeIs(1)) << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr(fifo));
+    EXPECT_THAT(ran.err, HasSubstr("it is no regular file"));
+  }
+}
 
 TEST(BadOptionUnderMpirun, IsSaidOnce) {
   const Ran ran = check_under_mpirun(4, "--seed x");
@@ -139,6 +175,27 @@ TEST(Listing, ReproLineSelectsItsCaseAlone) {
   const Ran again = check(
       ran.out.substr(repro, ran.out.find('\n', repro) - repro) + " --list");
   EXPECT_EQ(again.out, first + "\n") << again.err;
+}
+
+TEST(Listing, ReproLineHasEverySettingThatDecidesTheStatus) {
+  const Ran ran = check(
+      "--pos 300 --rows 2 --cache ties --rowset chain --tp 1 --timeout 0.25 "
+      "--allow-mistrusted --dry-run");
+  EXPECT_THAT(ran.out, HasSubstr(" --timeout 0.25 --allow-mistrusted\n"));
+  const Ran plain = check(
+      "--pos 300 --rows 2 --cache ties --rowset chain --tp 1 --timeout 1800 "
+      "--dry-run");
+  EXPECT_THAT(plain.out, testing::Not(HasSubstr("--timeout")));
+}
+
+TEST(Listing, HelpThatCannotBeWrittenIsStatus2) {
+  for (const char* name : {"check_topk", "compare_dumps"}) {
+    const Ran ran = run_shell(program(name) + " --help >/dev/full");
+    EXPECT_EQ(ran.status, 2) << name;
+    EXPECT_EQ(ran.err, std::string(name) +
+                           ": standard output cannot be written: No space left "
+                           "on device\n");
+  }
 }
 
 TEST(Listing, HelpNamesEveryOption) {

@@ -51,6 +51,55 @@ TEST_P(Ranks, PassInListedOrder) {
 INSTANTIATE_TEST_SUITE_P(Program, Ranks, testing::Values(1, 2, 4, 8),
                          testing::PrintToStringParamName());
 
+// Ranks take the devices that the candidate sees in turn, and say so; the
+// ordinal is what the candidate is opened with.
+TEST(Binding, IsTheRankModuloTheDevices) {
+  const Scratch scratch;
+  const Ran ran = check_under_mpirun(
+      3,
+      small() +
+          "--tp 1 --rows 2 --cache random,ties,zeros --rowset chain "
+          "--candidate " +
+          rogue() + " --json " + scratch.path("r.json") + " --dump " +
+          scratch.path("tree"),
+      "ROGUE_DEVICES=2 ROGUE_LOG=" + scratch.path("rank"));
+  EXPECT_EQ(ran.status, 0) << ran.out << ran.err;
+  const std::vector<std::string> expected = {
+      "rank 0 -> device 0 of 2 (abacus)", "rank 1 -> device 1 of 2 (abacus)",
+      "rank 2 -> device 0 of 2 (abacus)"};
+  for (const std::string& line : expected)
+    EXPECT_THAT(ran.err, HasSubstr("binding    " + line + "\n"));
+  EXPECT_EQ(read_text(scratch.path("rank0")), "0");
+  EXPECT_EQ(read_text(scratch.path("rank1")), "1");
+  EXPECT_EQ(read_text(scratch.path("rank2")), "0");
+  EXPECT_EQ(nlohmann::json::parse(
+                read_text(scratch.path("r.json")))["environment"]["devices"],
+            expected);
+  EXPECT_EQ(nlohmann::json::parse(
+                read_text(scratch.path("tree/run.json")))["options"]["devices"],
+            expected);
+}
+
+// Where a candidate does not know its devices, each rank takes its own.
+TEST(Binding, IsTheRankWhereTheDevicesAreUnknown) {
+  const Scratch scratch;
+  const Ran ran = check_under_mpirun(
+      2,
+      small() + "--tp 2 --rows 2 --cache random --rowset chain --candidate " +
+          rogue(),
+      "ROGUE_DEVICES=0 ROGUE_LOG=" + scratch.path("rank"));
+  EXPECT_EQ(ran.status, 0) << ran.out << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("binding    rank 1 -> device 1 (abacus)\n"));
+  EXPECT_EQ(read_text(scratch.path("rank1")), "1");
+}
+
+TEST(Binding, IsNotSaidOfTheCpuThatAllShare) {
+  const Ran ran = check_under_mpirun(
+      2, small() + "--tp 2 --rows 2 --cache random --rowset chain");
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.err, testing::Not(HasSubstr("binding")));
+}
+
 TEST(Run, PrintsReproBeforeResult) {
   const Ran ran =
       check(small() + "--tp 1 --rows 2 --cache random --rowset chain");

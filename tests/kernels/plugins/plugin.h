@@ -26,7 +26,8 @@ xtk_status xtk_describe(xtk_description* description) {
                   .clobbers_score_tail = 0,
                   .repeatable = 0,
                   .contract = "set",
-                  .arms = kPluginArms};
+                  .arms = kPluginArms,
+                  .devices = 0};
   return XTK_OK;
 }
 

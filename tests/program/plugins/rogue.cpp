@@ -3,13 +3,16 @@
 // A candidate that is our own until it goes wrong, as strangers' libraries do.
 // It passes every call on to exact_topk_cpu.so, except that on the rank
 // ROGUE_RANK the call ROGUE_CALL ("launch", "open", "describe" ...) ends in the
-// way that ROGUE_HOW names.
+// way that ROGUE_HOW names; and except that with ROGUE_DEVICES it claims to be
+// that many devices, and writes the ordinal that it is opened with to the file
+// ROGUE_LOG and the rank's number.
 #include <dlfcn.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <exception>
+#include <fstream>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -68,9 +71,24 @@ uint32_t xtk_abi_version(void) {
   if (variable("ROGUE_HOW") == "version") return XTK_ABI_VERSION + 1;
   FORWARD(abi_version);
 }
-xtk_status xtk_describe(xtk_description* d) { FORWARD(describe, d); }
+xtk_status xtk_describe(xtk_description* d) {
+  if (const std::string devices = variable("ROGUE_DEVICES"); !devices.empty()) {
+    const xtk_status status =
+        original<decltype(xtk_describe)>("xtk_describe")(d);
+    d->device = "abacus";
+    d->devices = std::stoi(devices);
+    return status;
+  }
+  FORWARD(describe, d);
+}
 xtk_status xtk_open(const xtk_open_options* o, xtk_candidate** c) {
   if (variable("ROGUE_HOW") == "no device") return XTK_NO_DEVICE;
+  if (const std::string log = variable("ROGUE_LOG"); !log.empty()) {
+    std::ofstream(log + variable("OMPI_COMM_WORLD_RANK")) << o->device;
+    xtk_open_options first = *o;
+    first.device = 0;  // the one that there is
+    FORWARD(open, &first, c);
+  }
   FORWARD(open, o, c);
 }
 const char* xtk_last_error(const xtk_candidate* c) {

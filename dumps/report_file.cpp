@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/output.h"
+#include "dumps/report_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,9 +10,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "harness/failure.h"
-
-namespace exact_topk::harness {
+namespace exact_topk::dumps {
 namespace {
 
 // 0, or the errno that stopped it.
@@ -40,6 +38,13 @@ int write_file(const std::filesystem::path& path, int flags,
   return error;
 }
 
+// Whether a path leads to something with a name of its own. What /dev/fd/3
+// leads to, a pipe that a shell made, has none.
+bool has_name(const std::filesystem::path& path) {
+  std::error_code error;
+  return !std::filesystem::canonical(path, error).empty() && !error;
+}
+
 }  // namespace
 
 void print(std::string_view text) {
@@ -51,15 +56,19 @@ void print(std::string_view text) {
 ReportFile::ReportFile(std::string option, const std::string& path)
     : option_(std::move(option)), path_(path) {
   const auto refuse = [&](const char* why) -> void {
-    throw UsageError(
+    throw std::runtime_error(
         fmt::format("{} {} cannot be written: {}", option_, path, why));
   };
   struct stat status {};
   const bool there = stat(path.c_str(), &status) == 0;
   if (!there && errno != ENOENT) refuse(std::strerror(errno));
   if (there && S_ISDIR(status.st_mode)) refuse("it is a directory");
+  const bool standard_output = path == "/dev/stdout";
+  if (there && !standard_output && S_ISFIFO(status.st_mode) && has_name(path_))
+    refuse("it is a FIFO");
+  if (there && S_ISSOCK(status.st_mode)) refuse("it is a socket");
   if (there && access(path.c_str(), W_OK) != 0) refuse(std::strerror(errno));
-  in_place_ = path == "/dev/stdout" || (there && !S_ISREG(status.st_mode));
+  in_place_ = standard_output || (there && !S_ISREG(status.st_mode));
   if (in_place_) return;
   std::error_code ignored;  // a dangling link stays as given and fails below
   if (there) path_ = std::filesystem::canonical(path_, ignored);
@@ -87,4 +96,4 @@ void ReportFile::write(std::string_view text) const {
   fail(error);
 }
 
-}  // namespace exact_topk::harness
+}  // namespace exact_topk::dumps
