@@ -49,6 +49,10 @@ uint32_t task_blocks(int tasks, const Grid& grid) {
   return static_cast<uint32_t>(wanted < grid.blocks ? wanted : grid.blocks);
 }
 
+uint32_t tile_blocks(int tiles, const Grid& grid) {
+  return static_cast<uint32_t>(tiles < grid.blocks ? tiles : grid.blocks);
+}
+
 uint32_t row_blocks(const RowTables& rows) {
   return static_cast<uint32_t>(rows.rows);
 }
@@ -57,16 +61,17 @@ uint32_t row_blocks(const RowTables& rows) {
 
 hipError_t launch_front(const FrontOperands& o, const Grid& grid) {
   const dim3 rows(row_blocks(o.rows));
-  const int wave_threads = kTaskWaves * grid.wave;
   return Sequence(grid)
       .run(Kernel{input_rows<hip::kSmallWave>, input_rows<hip::kLargeWave>},
            rows, kNormThreads, norm_lds(o.geometry.hidden), o)
       .run(Kernel{project_down<hip::kSmallWave>, project_down<hip::kLargeWave>},
-           dim3(task_blocks(down_tasks(o.geometry), grid)), wave_threads, 0, o)
+           dim3(tile_blocks(down_tasks(o.geometry), grid)), kProjectThreads,
+           sizeof(ProjectLds), o)
       .run(Kernel{norm_rows<hip::kSmallWave>, norm_rows<hip::kLargeWave>}, rows,
            kNormThreads, norm_lds(o.geometry.q_lora), o)
       .run(Kernel{project_up<hip::kSmallWave>, project_up<hip::kLargeWave>},
-           dim3(task_blocks(up_tasks(o.geometry), grid)), wave_threads, 0, o)
+           dim3(tile_blocks(up_tasks(o.geometry), grid)), kProjectThreads,
+           sizeof(ProjectLds), o)
       .error();
 }
 

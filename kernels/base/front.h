@@ -12,6 +12,8 @@ namespace exact_topk::kernels::base {
 inline constexpr int kNormThreads =
     512;  // of a block that takes a row through a norm
 static_assert(kNormThreads >= kNormPartials);
+inline constexpr int kProjectThreads =
+    512;  // of a block that takes a projection's tile
 inline constexpr int kTaskWaves =
     4;  // of a block whose waves take tasks one by one
 
@@ -38,11 +40,13 @@ __global__ void input_rows(FrontOperands o) {
 // Grid: any.
 template <int Wave>
 __global__ void project_down(FrontOperands o) {
-  const WaveOfGrid wave = wave_of_grid<Wave>();
-  for (int task = wave.index; task < down_tasks(o.geometry); task += wave.count)
-    down_task<Wave>(o, task, o.x, StoreRows{o.q_down, o.geometry.q_lora},
+  HIP_DYNAMIC_SHARED(ProjectLds, lds)
+  for (int task = static_cast<int>(blockIdx.x); task < down_tasks(o.geometry);
+       task += static_cast<int>(gridDim.x))
+    down_task<Wave>(o, task, InputRows{o.x, o.geometry.hidden},
+                    StoreRows{o.q_down, o.geometry.q_lora},
                     StoreRows{o.raw_key, kHeadDim},
-                    StoreRows{o.w, o.geometry.heads});
+                    StoreRows{o.w, o.geometry.heads}, *lds);
 }
 
 // Grid: a block a row.
@@ -50,19 +54,24 @@ template <int Wave>
 __global__ void norm_rows(FrontOperands o) {
   HIP_DYNAMIC_SHARED(NormLds, lds)
   const int row = static_cast<int>(blockIdx.x);
-  const float* down = o.q_down + int64_t{row} * o.geometry.q_lora;
-  if (o.rows.keys(row) > 0)
-    norm_task<Wave>(
-        o, row, [down](int i) { return down[i]; }, *lds);
+  const int count = o.geometry.q_lora;
+  const float* down = o.q_down + int64_t{row} * count;
+  const auto fill = [&](float* values) {
+    for (int i = static_cast<int>(threadIdx.x); i < count;
+         i += static_cast<int>(blockDim.x))
+      values[i] = down[i];
+  };
+  if (o.rows.keys(row) > 0) norm_task<Wave>(o, row, fill, *lds);
 }
 
 // Grid: any.
 template <int Wave>
 __global__ void project_up(FrontOperands o) {
-  const WaveOfGrid wave = wave_of_grid<Wave>();
-  for (int task = wave.index; task < up_tasks(o.geometry); task += wave.count)
-    up_task<Wave>(o, task, o.q_lora,
-                  StoreRows{o.mailbox, o.geometry.heads * kHeadDim});
+  HIP_DYNAMIC_SHARED(ProjectLds, lds)
+  for (int task = static_cast<int>(blockIdx.x); task < up_tasks(o.geometry);
+       task += static_cast<int>(gridDim.x))
+    up_task<Wave>(o, task, InputRows{o.q_lora, o.geometry.q_lora},
+                  StoreRows{o.mailbox, o.geometry.heads * kHeadDim}, *lds);
 }
 
 // Grid: (any, R). Task 0 of a row is its key, the others its heads.

@@ -38,14 +38,23 @@ __device__ inline bool row_is_mine(int row) {
          static_cast<int>(blockIdx.x);
 }
 
-// Collects a bf16 row area of every live row into LDS, [R][count]; pad rows are
-// zeros, so that the tiles read what was written.
-__device__ inline void collect_rows(const Operands& o, const uint64_t* pairs,
-                                    int count, uint16_t* values) {
-  auto* words = reinterpret_cast<uint32_t*>(values);
+inline constexpr int kRowPad =
+    8;  // elements after each collected row, so that rows differ in LDS banks
+
+// Bytes of LDS that `rows` collected rows take.
+inline size_t collected_bytes(int rows, size_t count) {
+  return static_cast<size_t>(rows) * (count + kRowPad) * sizeof(uint16_t);
+}
+
+// Collects a bf16 row area of every live row, [R][count], into LDS; pad rows
+// are zeros, so that the tiles read what was written.
+__device__ inline InputRows collect_rows(const Operands& o,
+                                         const uint64_t* pairs, int count,
+                                         std::byte* lds) {
+  auto* words = reinterpret_cast<uint32_t*>(lds);
   const int half = count / 2;
   for (int row = 0; row < o.front.rows.rows; ++row) {
-    uint32_t* mine = words + row * half;
+    uint32_t* mine = words + row * (half + kRowPad / 2);
     if (o.front.rows.keys(row) > 0) {
       collect(pairs + int64_t{row} * half, half, o.tag,
               [mine](int i, uint32_t payload) { mine[i] = payload; });
@@ -56,6 +65,7 @@ __device__ inline void collect_rows(const Operands& o, const uint64_t* pairs,
     }
   }
   __syncthreads();
+  return {reinterpret_cast<const uint16_t*>(lds), count + kRowPad};
 }
 
 template <int Wave>
@@ -70,13 +80,22 @@ __device__ inline void input_stage(const Operands& o, std::byte* lds) {
   }
 }
 
+// Tasks of a block dealt to blocks in turn.
+template <class Task>
+__device__ inline void block_tasks(int tasks, const Task& task) {
+  for (int t = static_cast<int>(blockIdx.x); t < tasks;
+       t += static_cast<int>(gridDim.x))
+    task(t);
+}
+
 template <int Wave>
-__device__ inline void down_stage(const Operands& o, std::byte* lds) {
+__device__ inline void down_stage(const Operands& o, std::byte* raw_lds) {
   const FrontOperands& f = o.front;
   const int tasks = down_tasks(f.geometry);
   if (!has_task(tasks)) return;
-  auto* x = reinterpret_cast<uint16_t*>(lds);
-  collect_rows(o, o.pairs.x, f.geometry.hidden, x);
+  auto& lds = *reinterpret_cast<ProjectLds*>(raw_lds);
+  const InputRows x = collect_rows(o, o.pairs.x, f.geometry.hidden,
+                                   raw_lds + sizeof(ProjectLds));
   const auto q_down = [&](int row, int output, float value) {
     hip::pair_store(o.pairs.q_down + int64_t{row} * f.geometry.q_lora + output,
                     float_bits(value), o.tag);
@@ -91,8 +110,8 @@ __device__ inline void down_stage(const Operands& o, std::byte* lds) {
     hip::pair_store(o.pairs.w + row * f.geometry.heads + output,
                     float_bits(value), o.tag);
   };
-  wave_tasks<Wave>(tasks, [&](int task) {
-    down_task<Wave>(f, task, x, q_down, raw_key, w);
+  block_tasks(tasks, [&](int task) {
+    down_task<Wave>(f, task, x, q_down, raw_key, w, lds);
   });
 }
 
@@ -103,10 +122,12 @@ __device__ inline void norm_stage(const Operands& o, std::byte* lds) {
   for (int row = 0; row < f.rows.rows; ++row) {
     if (f.rows.keys(row) == 0 || !row_is_mine(row)) continue;
     const uint64_t* down = o.pairs.q_down + int64_t{row} * count;
-    norm_task<Wave>(
-        f, row,
-        [&](int i) { return bits_float(hip::pair_poll(down + i, o.tag)); },
-        *reinterpret_cast<NormLds*>(lds));
+    const auto fill = [&](float* values) {
+      collect(down, count, o.tag, [values](int i, uint32_t payload) {
+        values[i] = bits_float(payload);
+      });
+    };
+    norm_task<Wave>(f, row, fill, *reinterpret_cast<NormLds*>(lds));
     __syncthreads();
     publish_bf16(f.q_lora + int64_t{row} * count, count,
                  o.pairs.q_lora + int64_t{row} * (count / 2), o.tag);
@@ -114,20 +135,21 @@ __device__ inline void norm_stage(const Operands& o, std::byte* lds) {
 }
 
 template <int Wave>
-__device__ inline void up_stage(const Operands& o, std::byte* lds) {
+__device__ inline void up_stage(const Operands& o, std::byte* raw_lds) {
   const FrontOperands& f = o.front;
   const int tasks = up_tasks(f.geometry);
   if (!has_task(tasks)) return;
-  auto* q_lora = reinterpret_cast<uint16_t*>(lds);
-  collect_rows(o, o.pairs.q_lora, f.geometry.q_lora, q_lora);
+  auto& lds = *reinterpret_cast<ProjectLds*>(raw_lds);
+  const InputRows q_lora = collect_rows(o, o.pairs.q_lora, f.geometry.q_lora,
+                                        raw_lds + sizeof(ProjectLds));
   const int outputs = f.geometry.heads * kHeadDim;
   const auto mailbox = [&](int row, int output, float value) {
     f.mailbox[int64_t{row} * outputs + output] = value;
     hip::pair_store(o.pairs.mailbox + int64_t{row} * outputs + output,
                     float_bits(value), o.tag);
   };
-  wave_tasks<Wave>(tasks,
-                   [&](int task) { up_task<Wave>(f, task, q_lora, mailbox); });
+  block_tasks(tasks,
+              [&](int task) { up_task<Wave>(f, task, q_lora, mailbox, lds); });
 }
 
 // This lane's dims of a head or raw key: from pairs where this launch makes it,

@@ -74,11 +74,10 @@ __global__ void __launch_bounds__(kThreads, 1) head_launch(Operands o) {
 }  // namespace
 
 LdsPlan plan_lds(const Geometry& g, int rows, size_t lds_limit) {
-  const auto hidden = static_cast<size_t>(g.hidden);
   const auto widest = static_cast<size_t>(std::max(g.hidden, g.q_lora));
   const size_t front =
       std::max(sizeof(NormLds) + sizeof(float) * widest,
-               static_cast<size_t>(rows) * 2 * std::max(hidden, widest));
+               sizeof(ProjectLds) + collected_bytes(rows, widest));
   int batch = layout::kBatchPages;
   while (batch > 1 && kPlanBytes + ScoreLds::bytes(g.heads, batch) > lds_limit)
     batch /= 2;
@@ -115,8 +114,8 @@ HandOff hand_off(uint64_t* words, const HandOffSizes& s) {
     words += count;
     return area;
   };
-  return {take(s.x),        take(s.q_down), take(s.q_lora),   take(s.mailbox),
-          take(s.raw_key),  take(s.w),      take(s.query),    take(s.key),
+  return {take(s.x),        take(s.q_down), take(s.q_lora),  take(s.mailbox),
+          take(s.raw_key),  take(s.w),      take(s.query),   take(s.key),
           take(s.run_done), take(s.gather), take(s.extreme), take(s.candidate)};
 }
 

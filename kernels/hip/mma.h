@@ -17,9 +17,9 @@
 //
 // Orders: a score's dot sums dims 0, 1 .. 127 by fused multiply-add from +0,
 // then fma(w_h, relu(dot_h), sum) over heads 0, 1 .. from +0.0. A front output
-// keeps one partial sum for each of i mod 8 (CPU) or i mod Wave (GPU fallback),
-// each by fused multiply-add from +0 in index order, then adds the halves
-// together until one is left.
+// keeps one partial sum for each of i mod 8 (CPU) or i mod Wave (AMD), each by
+// fused multiply-add from +0 in index order, then adds the halves together
+// until one is left. On NVIDIA both orders are those of nvidia_tile.h.
 
 #include "kernels/hip/tile_operands.h"
 #include "kernels/hip/wave.h"
@@ -48,22 +48,25 @@ RowValues<Rows> score_tile_rows(const KeyTile& keys,
   return mine;
 }
 
-/// In lane l, for each of `rows` rows r: sum over i of weights[l mod 16][i] *
-/// x[r][i]. Weights are [16][inputs] and x is [rows][inputs], each bf16
-/// (uint16_t) or float. Only the first `outputs` weight rows are read; the
-/// others give 0.
+/// In lane l, for each of `rows` rows r: sum over `inputs` i of
+/// weights[l mod 16][i] * x[r][i]. Weights are [16][weight_stride] and x is
+/// [rows][x_stride], each bf16 (uint16_t) or float. Only the first `outputs`
+/// weight rows are read; the others give 0. (On NVIDIA `inputs` is a multiple
+/// of 32, every row starts on a 16-byte boundary, and x is bf16.)
 template <int Wave, class Weight, class Input>
-RowValues<kTileRows> front_tile(const Weight* weights, int outputs,
-                                const Input* x, int rows, int inputs,
+RowValues<kTileRows> front_tile(const Weight* weights, int weight_stride,
+                                int outputs, const Input* x, int x_stride,
+                                int rows, int inputs,
                                 cpu::Site site = cpu::Site::here()) {
   cpu::require_wave<Wave>();
   RowValues<kTileRows> mine;
   cpu::front_tile<Weight, Input>(
-      {weights, outputs, x, rows, inputs, mine.value}, site);
+      {weights, outputs, weight_stride, x, rows, x_stride, inputs, mine.value},
+      site);
   return mine;
 }
 
-#else
+#elif defined(EXACT_TOPK_HIP_AMD)
 
 namespace detail {
 
@@ -72,7 +75,6 @@ __device__ inline float to_float(uint16_t bf16) {
 }
 __device__ inline float to_float(float value) { return value; }
 
-#if !defined(EXACT_TOPK_HIP_NVIDIA)
 // The code's bits as an f32 exponent and mantissa, times the power of two that
 // makes up for the bias: subnormals too.
 __device__ inline float to_float(uint8_t code, bool fnuz) {
@@ -88,11 +90,8 @@ __device__ inline int key_byte(KeyLayout layout, int token, int dim) {
              ? token * kKeyDims + dim
              : token / 16 * 2048 + dim / 16 * 256 + token % 16 * 16 + dim % 16;
 }
-#endif
 
 }  // namespace detail
-
-#if !defined(EXACT_TOPK_HIP_NVIDIA)
 
 template <int Wave, int Rows>
 __device__ inline RowValues<Rows> score_tile_rows(
@@ -115,20 +114,23 @@ __device__ inline RowValues<Rows> score_tile_rows(
   }
   return mine;
 }
-#endif
 
 template <int Wave, class Weight, class Input>
 __device__ inline RowValues<kTileRows> front_tile(const Weight* weights,
+                                                  int weight_stride,
                                                   int outputs, const Input* x,
-                                                  int rows, int inputs) {
+                                                  int x_stride, int rows,
+                                                  int inputs) {
   RowValues<kTileRows> mine = {};
   for (int r = 0; r < rows; ++r) {
     for (int o = 0; o < outputs; ++o) {
       float partial = 0.0f;
       for (int i = lane<Wave>(); i < inputs; i += Wave)
-        partial = fmaf(
-            detail::to_float(weights[static_cast<size_t>(o) * inputs + i]),
-            detail::to_float(x[static_cast<size_t>(r) * inputs + i]), partial);
+        partial =
+            fmaf(detail::to_float(
+                     weights[static_cast<size_t>(o) * weight_stride + i]),
+                 detail::to_float(x[static_cast<size_t>(r) * x_stride + i]),
+                 partial);
       const float sum = wave_sum<Wave>(partial);
       if (lane<Wave>() % kTile == o) mine.value[r] = sum;
     }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The score tile of mma.h on Hopper: the four waves of a warpgroup multiply 64
+// The matrix tiles of mma.h on Hopper.
+//
+// Scores: the four waves of a warpgroup multiply 64
 // keys by the queries of up to two rows at a time with wgmma. Keys are the A
 // operand: each lane decodes its own from the bytes into registers, so that
 // they pass through LDS once at most. Queries are the B operand and stay in LDS
@@ -13,6 +15,12 @@
 // that a lane holds of a key are neighbours in memory: position 16 s + 2 t + e
 // of the product is dim 32 t + 4 s + e, position 16 s + 8 + 2 t + e is dim
 // 32 t + 4 s + 2 + e (s 0..7, t 0..3, e 0..1).
+//
+// Front: bf16 weights are the A operand of mma, read from memory once, inputs
+// the B operand. In both a lane takes 8 neighbouring elements of a row at a
+// time; the order of a sum is the instruction's own. f32 weights are few: each
+// lane sums every other 4 of an output's elements by fused multiply-add, and
+// the two lanes of an output add up.
 
 #include <cstddef>
 #include <cstdint>
@@ -253,6 +261,100 @@ __device__ inline RowValues<Rows> score_tile_block(const KeyTile& keys,
     }
     mine.value[r] = lane % kTile < 8 ? total[0] : total[1];
   }
+  return mine;
+}
+
+namespace nvidia {
+
+// Lane l's values, output l mod 16 of each row, from those that a product left
+// in the lanes: outputs l / 4 and 8 more of rows 2 (l mod 4) and the next.
+template <int Wave>
+__device__ inline RowValues<kTileRows> by_output(const float (&d)[4],
+                                                 int lane) {
+  RowValues<kTileRows> mine;
+#pragma unroll
+  for (int r = 0; r < kTileRows; ++r) {
+    const int source = lane % 8 * 4 + r / 2;
+    const float low = shuffle<Wave>(d[r % 2], source);
+    const float high = shuffle<Wave>(d[2 + r % 2], source);
+    mine.value[r] = lane % kTile < 8 ? low : high;
+  }
+  return mine;
+}
+
+__device__ inline uint4 load_row(const uint16_t* row, bool there) {
+  return there ? *reinterpret_cast<const uint4*>(row) : uint4{0, 0, 0, 0};
+}
+
+__device__ inline void multiply(float (&d)[4], uint32_t a0, uint32_t a1,
+                                uint32_t a2, uint32_t a3, uint32_t b0,
+                                uint32_t b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, "
+      "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+
+}  // namespace nvidia
+
+/// As mma.h says; bf16 weights.
+template <int Wave>
+__device__ inline RowValues<kTileRows> front_tile(
+    const uint16_t* weights, int weight_stride, int outputs, const uint16_t* x,
+    int x_stride, int rows, int inputs) {
+  constexpr int kStep = 32;  // elements of a row, 8 a lane
+  const int lane = hip::lane<Wave>();
+  const int group = lane / 4;
+  const int first = lane % 4 * 8;
+  const uint16_t* low =
+      weights + static_cast<size_t>(group) * weight_stride + first;
+  const uint16_t* high = low + static_cast<size_t>(8) * weight_stride;
+  const uint16_t* row = x + static_cast<size_t>(group) * x_stride + first;
+  const bool has_low = group < outputs;
+  const bool has_high = group + 8 < outputs;
+  const bool has_row = group < rows;
+  float d[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+#pragma unroll 4
+  for (int i = 0; i < inputs; i += kStep) {
+    const uint4 a = nvidia::load_row(low + i, has_low);
+    const uint4 b = nvidia::load_row(high + i, has_high);
+    const uint4 v = nvidia::load_row(row + i, has_row);
+    nvidia::multiply(d, a.x, b.x, a.y, b.y, v.x, v.y);
+    nvidia::multiply(d, a.z, b.z, a.w, b.w, v.z, v.w);
+  }
+  return nvidia::by_output<Wave>(d, lane);
+}
+
+/// As mma.h says; f32 weights.
+template <int Wave>
+__device__ inline RowValues<kTileRows> front_tile(
+    const float* weights, int weight_stride, int outputs, const uint16_t* x,
+    int x_stride, int rows, int inputs) {
+  const int lane = hip::lane<Wave>();
+  const int output = lane % kTile;
+  RowValues<kTileRows> mine = {};
+  if (output < outputs) {
+    const float* const row =
+        weights + static_cast<size_t>(output) * weight_stride;
+#pragma unroll 2
+    for (int i = lane / kTile * 4; i < inputs; i += 8) {
+      const float4 w = *reinterpret_cast<const float4*>(row + i);
+#pragma unroll
+      for (int r = 0; r < kTileRows; ++r) {
+        if (r >= rows) break;
+        const uint2 v = *reinterpret_cast<const uint2*>(
+            x + static_cast<size_t>(r) * x_stride + i);
+        float sum = mine.value[r];
+        sum = fmaf(w.x, __uint_as_float(v.x << 16), sum);
+        sum = fmaf(w.y, __uint_as_float(v.x & 0xFFFF0000u), sum);
+        sum = fmaf(w.z, __uint_as_float(v.y << 16), sum);
+        mine.value[r] = fmaf(w.w, __uint_as_float(v.y & 0xFFFF0000u), sum);
+      }
+    }
+  }
+#pragma unroll
+  for (int r = 0; r < kTileRows; ++r)
+    mine.value[r] += shuffle_xor<Wave>(mine.value[r], kTile);
   return mine;
 }
 

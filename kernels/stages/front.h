@@ -4,11 +4,13 @@
 // Stages 1 to 4 as tasks, which both arms share and place in their own ways:
 //
 //   input   one a row, a block:             hidden state, RMSNorm, x
-//   down    one a tile of outputs, a wave:  q_a x, then wk x, then weights_proj
-//   x, all rows at once norm    one a row, a block:             RMSNorm of q_a
-//   x, q_lora up      one a tile of outputs, a wave:  wq_b q_lora, the mailbox,
-//   all rows at once key     one a row, a wave:              the index key,
-//   into its slot query   one a row and head, a wave:     the index query
+//   down    one a tile of outputs, a block: q_a x, then wk x, then
+//                                           weights_proj x, all rows at once
+//   norm    one a row, a block:             RMSNorm of q_a x, q_lora
+//   up      one a tile of outputs, a block: wq_b q_lora, the mailbox, all rows
+//                                           at once
+//   key     one a row, a wave:              the index key, into its slot
+//   query   one a row and head, a wave:     the index query
 //
 // A weight matrix is read once for all rows. Pad rows run through the tiles
 // beside the live ones, and nothing of theirs is stored. Tasks of a row are for
@@ -51,20 +53,58 @@ __device__ inline void input_task(const FrontOperands& o, int row,
                  o.x + start);
 }
 
-// One tile of a projection: 16 outputs of all rows. store(row, output, value)
-// takes those of live rows.
+inline constexpr int kProjectParts =
+    16;  // of a dot product, one a wave at a time, added in order: a wave alone
+         // would wait for memory most of the time
+inline constexpr int kPartUnit = 32;  // inputs of a part are a multiple of it
+
+// What a projection multiplies.
+struct InputRows {
+  const uint16_t* values;  // bf16 [R][stride]
+  int stride;              // elements from one row to the next
+};
+
+// LDS of a projection: each part's sums.
+struct ProjectLds {
+  float sums[kProjectParts][hip::kTileRows][hip::kTile];
+};
+
+// One tile of a projection: 16 outputs of all rows, by a block. store(row,
+// output, value) takes those of live rows.
 template <int Wave, class Weight, class Store>
 __device__ inline void project_tile(const Weight* matrix, int outputs,
-                                    int inputs, int tile, const uint16_t* x,
-                                    const RowTables& rows, const Store& store) {
+                                    int inputs, int tile, const InputRows& x,
+                                    const RowTables& rows, const Store& store,
+                                    ProjectLds& lds) {
   const int first = tile * hip::kTile;
   const int count = outputs - first < hip::kTile ? outputs - first : hip::kTile;
-  const auto sums = hip::front_tile<Wave>(matrix + int64_t{first} * inputs,
-                                          count, x, rows.rows, inputs);
+  const Weight* weights = matrix + int64_t{first} * inputs;
+  const int units = inputs / kPartUnit;
   const int lane = hip::lane<Wave>();
-  if (lane >= count) return;
-  for (int r = 0; r < rows.rows; ++r)
-    if (rows.keys(r) > 0) store(r, first + lane, sums.value[r]);
+  for (int part = hip::wave<Wave>(); part < kProjectParts;
+       part += waves_of_block<Wave>()) {
+    const int begin = units * part / kProjectParts * kPartUnit;
+    const int end = units * (part + 1) / kProjectParts * kPartUnit;
+    hip::RowValues<hip::kTileRows> sums = {};
+    if (begin < end)
+      sums = hip::front_tile<Wave>(weights + begin, inputs, count,
+                                   x.values + begin, x.stride, rows.rows,
+                                   end - begin);
+    if (lane < hip::kTile)
+      for (int r = 0; r < hip::kTileRows; ++r)
+        lds.sums[part][r][lane] = sums.value[r];
+  }
+  __syncthreads();
+  for (int i = static_cast<int>(threadIdx.x); i < rows.rows * hip::kTile;
+       i += static_cast<int>(blockDim.x)) {
+    const int row = i / hip::kTile;
+    const int output = i % hip::kTile;
+    float sum = 0.0f;
+    for (int part = 0; part < kProjectParts; ++part)
+      sum += lds.sums[part][row][output];
+    if (output < count && rows.keys(row) > 0) store(row, first + output, sum);
+  }
+  __syncthreads();
 }
 
 // Stores a projection's outputs to memory, [R][outputs].
@@ -77,46 +117,54 @@ struct StoreRows {
   }
 };
 
-// `x` is bf16 [R][hidden]; the stores take q_a x, the raw key and the head
-// weights.
+// `x` has `hidden` values a row; the stores take q_a x, the raw key and the
+// head weights.
 template <int Wave, class StoreDown, class StoreKey, class StoreWeights>
 __device__ inline void down_task(const FrontOperands& o, int task,
-                                 const uint16_t* x, const StoreDown& store_down,
+                                 const InputRows& x,
+                                 const StoreDown& store_down,
                                  const StoreKey& store_key,
-                                 const StoreWeights& store_weights) {
+                                 const StoreWeights& store_weights,
+                                 ProjectLds& lds) {
   const Geometry& g = o.geometry;
   const int q_tiles = tiles_of(g.q_lora);
   const int key_tiles = tiles_of(kHeadDim);
   if (task < q_tiles) {
     project_tile<Wave>(o.weights.q_a, g.q_lora, g.hidden, task, x, o.rows,
-                       store_down);
+                       store_down, lds);
   } else if (task < q_tiles + key_tiles) {
     project_tile<Wave>(o.weights.wk, kHeadDim, g.hidden, task - q_tiles, x,
-                       o.rows, store_key);
+                       o.rows, store_key, lds);
   } else {
-    project_tile<Wave>(o.weights.weights_proj, g.heads, g.hidden,
-                       task - q_tiles - key_tiles, x, o.rows,
-                       [&](int row, int output, float value) {
-                         store_weights(row, output, value * g.weight_factor);
-                       });
+    project_tile<Wave>(
+        o.weights.weights_proj, g.heads, g.hidden, task - q_tiles - key_tiles,
+        x, o.rows,
+        [&](int row, int output, float value) {
+          store_weights(row, output, value * g.weight_factor);
+        },
+        lds);
   }
 }
 
-// down(i) gives element i of the row's q_a x.
-template <int Wave, class Down>
+// fill(values) sets the row's q_a x.
+template <int Wave, class Fill>
 __device__ inline void norm_task(const FrontOperands& o, int row,
-                                 const Down& down, NormLds& lds) {
-  rms_norm<Wave>(down, o.geometry.q_lora, o.weights.q_gamma, o.geometry.rms_eps,
-                 lds, o.q_lora + int64_t{row} * o.geometry.q_lora);
+                                 const Fill& fill, NormLds& lds) {
+  fill(lds.values());
+  __syncthreads();
+  norm_kept<Wave>(o.geometry.q_lora, o.weights.q_gamma, o.geometry.rms_eps, lds,
+                  o.q_lora + int64_t{row} * o.geometry.q_lora);
 }
 
-// `q_lora` is bf16 [R][q_lora]; the store takes the mailbox, [R][H * 128].
+// `q_lora` has `q_lora` values a row; the store takes the mailbox, [R][H *
+// 128].
 template <int Wave, class Store>
 __device__ inline void up_task(const FrontOperands& o, int task,
-                               const uint16_t* q_lora, const Store& store) {
+                               const InputRows& q_lora, const Store& store,
+                               ProjectLds& lds) {
   const Geometry& g = o.geometry;
   project_tile<Wave>(o.weights.wq_b, g.heads * kHeadDim, g.q_lora, task, q_lora,
-                     o.rows, store);
+                     o.rows, store, lds);
 }
 
 // A row's line of the rope table.

@@ -31,16 +31,11 @@ struct NormLds {
   }
 };
 
-// value(i) gives element i and is called once for each.
-template <int Wave, class Value>
-__device__ inline void rms_norm(const Value& value, int count,
-                                const float* gamma, float eps, NormLds& lds,
-                                uint16_t* out) {
-  const int threads = static_cast<int>(blockDim.x);
-  float* kept = lds.values();
-  for (int i = static_cast<int>(threadIdx.x); i < count; i += threads)
-    kept[i] = value(i);
-  __syncthreads();
+// The norm of lds.values(), which are all there after a barrier.
+template <int Wave>
+__device__ inline void norm_kept(int count, const float* gamma, float eps,
+                                 NormLds& lds, uint16_t* out) {
+  const float* kept = lds.values();
   float squares = 0.0f;
   if (threadIdx.x < kNormPartials)
     for (int i = static_cast<int>(threadIdx.x); i < count; i += kNormPartials)
@@ -48,8 +43,21 @@ __device__ inline void rms_norm(const Value& value, int count,
   const float mean =
       block_sum<Wave>(squares, lds.totals) / static_cast<float>(count);
   const float rms = 1.0f / sqrtf(mean + eps);
-  for (int i = static_cast<int>(threadIdx.x); i < count; i += threads)
+  for (int i = static_cast<int>(threadIdx.x); i < count;
+       i += static_cast<int>(blockDim.x))
     out[i] = f32_to_bf16(kept[i] * rms * gamma[i]);
+}
+
+// value(i) gives element i and is called once for each.
+template <int Wave, class Value>
+__device__ inline void rms_norm(const Value& value, int count,
+                                const float* gamma, float eps, NormLds& lds,
+                                uint16_t* out) {
+  for (int i = static_cast<int>(threadIdx.x); i < count;
+       i += static_cast<int>(blockDim.x))
+    lds.values()[i] = value(i);
+  __syncthreads();
+  norm_kept<Wave>(count, gamma, eps, lds, out);
 }
 
 }  // namespace exact_topk::kernels

@@ -190,7 +190,8 @@ float sum(F8 v) {
 // Outputs times Rows dot products of the same length, Outputs weight rows and
 // Rows input rows each read once.
 template <int Outputs, int Rows, class Weight, class Input>
-void dots(const Weight* weights, const Input* x, std::ptrdiff_t inputs,
+void dots(const Weight* weights, std::ptrdiff_t weight_stride, const Input* x,
+          std::ptrdiff_t x_stride, std::ptrdiff_t inputs,
           float* out /* [Rows][16] */) {
   F8 partial[Outputs][Rows] = {};
   const auto add = [&](const Weight* w, std::ptrdiff_t w_stride, const Input* v,
@@ -205,14 +206,15 @@ void dots(const Weight* weights, const Input* x, std::ptrdiff_t inputs,
   };
   const std::ptrdiff_t whole = inputs / 8 * 8;
   for (std::ptrdiff_t i = 0; i < whole; i += 8)
-    add(weights + i, inputs, x + i, inputs);
+    add(weights + i, weight_stride, x + i, x_stride);
   if (whole < inputs) {  // the rest, padded with zeros
     Weight w[Outputs][8] = {};
     Input v[Rows][8] = {};
     for (int o = 0; o < Outputs; ++o)
-      std::copy(weights + o * inputs + whole, weights + (o + 1) * inputs, w[o]);
+      std::copy(weights + o * weight_stride + whole,
+                weights + o * weight_stride + inputs, w[o]);
     for (int r = 0; r < Rows; ++r)
-      std::copy(x + r * inputs + whole, x + (r + 1) * inputs, v[r]);
+      std::copy(x + r * x_stride + whole, x + r * x_stride + inputs, v[r]);
     add(w[0], 8, v[0], 8);
   }
   for (int o = 0; o < Outputs; ++o)
@@ -223,14 +225,16 @@ void dots(const Weight* weights, const Input* x, std::ptrdiff_t inputs,
 template <int Rows, class Tile>
 void rows_of(const Tile& tile, int row, float* out) {
   constexpr int kOutputs = 8 / Rows;
-  const std::ptrdiff_t inputs = tile.inputs;
+  const std::ptrdiff_t stride = tile.weight_stride;
+  const auto* x = tile.x + row * std::ptrdiff_t{tile.x_stride};
+  float* const row_out = out + row * kKeys;
   int o = 0;
   for (; o + kOutputs <= tile.outputs; o += kOutputs)
-    dots<kOutputs, Rows>(tile.weights + o * inputs, tile.x + row * inputs,
-                         inputs, out + row * kKeys + o);
+    dots<kOutputs, Rows>(tile.weights + o * stride, stride, x, tile.x_stride,
+                         tile.inputs, row_out + o);
   for (; o < tile.outputs; ++o)
-    dots<1, Rows>(tile.weights + o * inputs, tile.x + row * inputs, inputs,
-                  out + row * kKeys + o);
+    dots<1, Rows>(tile.weights + o * stride, stride, x, tile.x_stride,
+                  tile.inputs, row_out + o);
 }
 
 }  // namespace

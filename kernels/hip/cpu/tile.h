@@ -23,10 +23,12 @@ struct ScoreTile {
 
 template <class Weight, class Input>
 struct FrontTile {
-  const Weight* weights;  ///< [16][inputs]
+  const Weight* weights;  ///< [16][stride]
   int outputs;            ///< weight rows that exist, 1..16
-  const Input* x;         ///< [rows][inputs]
+  int weight_stride;      ///< elements from one weight row to the next
+  const Input* x;         ///< [rows][stride]
   int rows;               ///< 1..8
+  int x_stride;           ///< elements from one input row to the next
   int inputs;             ///< length of a dot product
   float* result;  ///< [8], this lane's: output lane % 16 of every row, 0 past
                   ///< the rows and outputs
@@ -61,11 +63,14 @@ template <class Weight, class Input>
 void front_tile(FrontTile<Weight, Input> tile, Site site) {
   if (sanitizer::kThread && current->lane == 0) {
     const auto inputs = static_cast<std::size_t>(tile.inputs);
-    sanitizer::announce_read(
-        tile.weights,
-        static_cast<std::size_t>(tile.outputs) * inputs * sizeof(Weight));
-    sanitizer::announce_read(
-        tile.x, static_cast<std::size_t>(tile.rows) * inputs * sizeof(Input));
+    for (int o = 0; o < tile.outputs; ++o)
+      sanitizer::announce_read(
+          tile.weights + static_cast<std::ptrdiff_t>(o) * tile.weight_stride,
+          inputs * sizeof(Weight));
+    for (int r = 0; r < tile.rows; ++r)
+      sanitizer::announce_read(
+          tile.x + static_cast<std::ptrdiff_t>(r) * tile.x_stride,
+          inputs * sizeof(Input));
   }
   meet(kFrontTile<Weight, Input>, &tile, kWholeWave, site);
 }
