@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/engine.h"
 
+#include <errno.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -13,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <sstream>
 
 #include "cases/plan.h"
 #include "cases/words.h"
@@ -69,9 +71,10 @@ std::vector<std::string> choose_arms(const std::string& asked,
       throw UsageError(fmt::format("{} offers no arm", library.path()));
     return {there.front()};
   }
-  const std::vector<std::string> wanted =
-      asked == "both" ? std::vector<std::string>{"base", "head"}
-                      : std::vector<std::string>{asked};
+  std::vector<std::string> wanted;
+  std::istringstream words(asked == "both" ? "base,head" : asked);
+  for (std::string word; std::getline(words, word, ',');)
+    wanted.push_back(word);
   for (const std::string& arm : wanted)
     if (std::find(there.begin(), there.end(), arm) == there.end())
       throw UsageError(fmt::format("--arm {} needs the arm {}, and {} has {}",
@@ -186,6 +189,7 @@ class Run {
       settings_.arms = choose_arms(settings_.arm, *library_);
       check_offer(*library_, cases_, settings_.wave);
       contract_of(settings_, claimed_contract(*library_));
+      check_timing();
       if (settings_.perturb)
         check_perturb(*settings_.perturb, cases_, settings_.seed);
     });
@@ -194,6 +198,20 @@ class Run {
     report_.candidate = {
         d.name, d.version, XTK_ABI_VERSION,
         settings_.arms.size() > 1 ? "both" : settings_.arms.front(), d.device};
+  }
+
+  // Times of a simulator are no kernel times.
+  void check_timing() const {
+    if (!settings_.timing) return;
+    if (library_->functions().replay == nullptr)
+      throw UsageError(fmt::format(
+          "candidate {} does not export xtk_replay, which timing needs",
+          library_->path()));
+    if (library_->describe().device == "cpu" && !settings_.timing->simulator)
+      throw UsageError(fmt::format(
+          "candidate {} runs on the cpu, where a replay is no kernel time; "
+          "--simulator prints it all the same",
+          library_->path()));
   }
 
   void bind() {
@@ -318,7 +336,8 @@ class Run {
     report_.error = ended.sentence;
     stage_.reset();
     if (first()) {
-      fmt::print(stderr, "check_topk: {}\n", ended.sentence);
+      fmt::print(stderr, "{}: {}\n", program_invocation_short_name,
+                 ended.sentence);
       try {
         files_.write(report_);
       } catch (const std::exception&) {
@@ -398,7 +417,7 @@ class Run {
 // A command line that could not be read: there is no run, but perhaps a report.
 int refuse(const Group& world, const Parsed& parsed) {
   if (world.rank() != 0) return kErrorStatus;
-  fmt::print(stderr, "check_topk: {}\n", parsed.error);
+  fmt::print(stderr, "{}: {}\n", program_invocation_short_name, parsed.error);
   Report report;
   report.candidate.name = parsed.options.settings.candidate;
   report.environment.ranks = world.size();

@@ -70,11 +70,11 @@ bool installed_here() { return process != 0 && process == getpid(); }
 
 void speak() {
   char line[sizeof failure_sentence + 64];
+  char who[32] = "";
+  if (ranks > 1) std::snprintf(who, sizeof who, " rank %d:", rank);
   int length =
-      ranks > 1 ? std::snprintf(line, sizeof line, "check_topk: rank %d: %s\n",
-                                rank, failure_sentence)
-                : std::snprintf(line, sizeof line, "check_topk: %s\n",
-                                failure_sentence);
+      std::snprintf(line, sizeof line, "%s:%s %s\n",
+                    program_invocation_short_name, who, failure_sentence);
   length = std::min(length, static_cast<int>(sizeof line) - 1);
   if (write(STDERR_FILENO, line, static_cast<size_t>(length)) < 0) {
     // Nobody can be told; the status still stands.

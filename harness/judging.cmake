@@ -22,4 +22,5 @@ set(EXACT_TOPK_JUDGING_SOURCES
   run_score_case.cpp
   run_select_case.cpp
   snapshot.cpp
+  timing.cpp
   trust.cpp)

@@ -63,6 +63,7 @@ struct Functions {
   decltype(&xtk_score) score = nullptr;
   decltype(&xtk_select) select = nullptr;
   decltype(&xtk_view) view = nullptr;
+  decltype(&xtk_replay) replay = nullptr;
 };
 
 // The libraries that Library::open may look at.

@@ -90,6 +90,23 @@ void Candidate::select(const xtk_select_args& args) {
   }));
 }
 
+double Candidate::replay(xtk_stage stage, const std::string& part, int replays,
+                         bool cold) {
+  const auto function = library_.functions().replay;
+  if (function == nullptr)
+    throw UsageError(fmt::format(
+        "candidate {} does not export xtk_replay, which timing needs",
+        library_.path()));
+  const xtk_replay_args args{sizeof(xtk_replay_args), stage,
+                             part == "whole" ? nullptr : part.c_str(), replays,
+                             cold ? 1 : 0};
+  double microseconds = 0;
+  check("xtk_replay", library_.call("xtk_replay", [&] {
+    return function(candidate_, &args, &microseconds);
+  }));
+  return microseconds;
+}
+
 void Candidate::score(const xtk_score_args& args) {
   check("xtk_score", library_.call("xtk_score", [&] {
     return library_.functions().score(candidate_, &args);

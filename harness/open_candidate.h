@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "harness/loader.h"
@@ -37,6 +38,10 @@ class Candidate {
   void launch(const xtk_launch_args& args);
   void select(const xtk_select_args& args);
   void score(const xtk_score_args& args);
+  // Microseconds of one replay of the last call of a stage, the mean of
+  // `replays`; part "whole" is all of it.
+  double replay(xtk_stage stage, const std::string& part, int replays,
+                bool cold);
 
  private:
   void check(const char* call, xtk_status status) const;

@@ -102,15 +102,25 @@ std::vector<std::string> join_negative_numbers(
   return joined;
 }
 
+constexpr const char* kCheckText =
+    "Checks a sparse-attention indexer entry by entry against an f64 oracle.";
+constexpr const char* kTimeText =
+    "Times the indexer of a sparse-attention model by graph replay, on cases "
+    "that are judged before and after.";
+
 // Registers every option of the program with CLI11, each with a setter that
 // throws UsageError.
 class CommandLine {
  public:
-  explicit CommandLine(Options& options) : options_(options) {
+  CommandLine(Options& options, Program program)
+      : app_(program == Program::kCheck ? kCheckText : kTimeText,
+             program == Program::kCheck ? "check_topk" : "time_topk"),
+        options_(options) {
     app_.allow_extras();  // refused by refuse_extras(), in its own words
     app_.set_help_flag("--help,-h", "Print this and exit");
-    app_.set_version_flag("--version", "check_topk " EXACT_TOPK_VERSION
-                                       " (" EXACT_TOPK_COMMIT ")");
+    app_.set_version_flag("--version", app_.get_name() + " " EXACT_TOPK_VERSION
+                                                         " (" EXACT_TOPK_COMMIT
+                                                         ")");
     Settings& s = options_.settings;
     // First, so that a report is written where another option is wrong: CLI11
     // sets options in the order in which they are added.
@@ -132,8 +142,8 @@ class CommandLine {
     app_.option_defaults()->group("Candidate");
     text("--candidate", "NAME", "cpu, nvidia, amd, auto or a FILE.so [cpu]",
          s.candidate);
-    text("--arm", "ARM", "base, head or both [base; a FILE.so: its first]",
-         s.arm);
+    text("--arm", "ARM,...",
+         "Arms to run; both is base,head [base; a FILE.so: its first]", s.arm);
     value("--wave", "N", "Wave size, 64 or 32 [the candidate's]",
           [&s](const std::string& t) { s.wave = wave(t); });
     value("--blocks", "N", "Persistent blocks [the candidate's]",
@@ -188,6 +198,8 @@ class CommandLine {
     flag("--allow-mistrusted", "MISTRUSTED does not fail the run",
          s.allow_mistrusted);
 
+    if (program == Program::kTime) timing();
+
     app_.option_defaults()->group("Output");
     path("--dump", "DIR", "Write a digest tree", s.dump);
     flag("--dump-tensors", "Keep the tensors in it", s.dump_tensors);
@@ -196,6 +208,35 @@ class CommandLine {
     flag("--dry-run",
          "Print names, reproduction lines and bytes of memory and exit",
          options_.dry_run);
+  }
+
+  void timing() {
+    Timing& t = options_.settings.timing.emplace();
+    app_.option_defaults()->group("Timing");
+    value("--trials", "N", "Trials of a pass, of which the median counts [7]",
+          [&t](const std::string& text) {
+            t.trials = number<int>("--trials", text, 1, kMostRepeats,
+                                   "a whole number from 1 to 1000000");
+          });
+    value("--replays", "N", "Replays of a trial, of which the mean counts [50]",
+          [&t](const std::string& text) {
+            t.replays = number<int>("--replays", text, 1, kMostRepeats,
+                                    "a whole number from 1 to 1000000");
+          });
+    flag("--cold", "Evict the L2 cache before each replay", t.cold);
+    flag("--simulator", "Print times of the candidate cpu, no kernel times",
+         t.simulator);
+    value("--hbm", "GB/s", "Memory rate that floors assume [4573]",
+          [&t](const std::string& text) {
+            t.hbm =
+                number<double>("--hbm", text, 1, 1e9, "a number from 1 to 1e9");
+          });
+    value("--tflops", "N", "bf16 matrix rate that floors assume [790]",
+          [&t](const std::string& text) {
+            t.tflops = number<double>("--tflops", text, 1, 1e9,
+                                      "a number from 1 to 1e9");
+          });
+    path("--csv", "FILE", "Write the times as CSV", options_.settings.csv);
   }
 
   void parse(const std::vector<std::string>& arguments) {
@@ -281,9 +322,7 @@ class CommandLine {
         ->allow_extra_args(false);  // "--pos 1 2" leaves the 2 behind
   }
 
-  CLI::App app_{
-      "Checks a sparse-attention indexer entry by entry against an f64 oracle.",
-      "check_topk"};
+  CLI::App app_;
   Options& options_;
   std::string beside_suite_;  // the first case option given that a suite does
                               // not allow beside it
@@ -291,10 +330,11 @@ class CommandLine {
 
 }  // namespace
 
-Parsed parse_options(const std::vector<std::string>& arguments) {
+Parsed parse_options(const std::vector<std::string>& arguments,
+                     Program program) {
   Parsed parsed;
   parsed.options.settings.inputs = input_files(arguments);
-  CommandLine line(parsed.options);
+  CommandLine line(parsed.options, program);
   try {
     line.parse(arguments);
   } catch (const CLI::CallForHelp&) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The command line of check_topk (SPEC section 7). Every bad option or value is
-// one sentence that names both; case options are those of cases/options.h, so
-// that a command line and a suite line are read alike.
+// The command line of check_topk (SPEC section 7) and time_topk (section 9).
+// Every bad option or value is one sentence that names both; case options are
+// those of cases/options.h, so that a command line and a suite line are read
+// alike.
 #pragma once
 
 #include <optional>
@@ -32,6 +33,11 @@ struct Parsed {
       text;  // to print instead of running (--help, --version); empty: run
 };
 
-Parsed parse_options(const std::vector<std::string>& arguments);
+// The programs that share this command line. time_topk adds what is about
+// timing.
+enum class Program { kCheck, kTime };
+
+Parsed parse_options(const std::vector<std::string>& arguments,
+                     Program program = Program::kCheck);
 
 }  // namespace exact_topk::harness

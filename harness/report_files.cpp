@@ -25,19 +25,32 @@ void check_place(const char* option, const std::string& path,
                     option, path, settings.dump));
 }
 
+// A line a time; names hold no comma.
+std::string times_csv(const Report& report) {
+  std::string text = "case,arm,part,mean_us,first_us,second_us,floor_us\n";
+  for (const CaseResult& c : report.cases)
+    for (const PartTime& t : c.times)
+      text += fmt::format("{},{},{},{:.3f},{:.3f},{:.3f},{:.3f}\n", c.name,
+                          t.arm, t.part, t.mean(), t.first, t.second, t.floor);
+  return text;
+}
+
 }  // namespace
 
 void ReportFiles::open(const Settings& settings) {
   check_place("--json", settings.json, settings);
   check_place("--junit", settings.junit, settings);
+  check_place("--csv", settings.csv, settings);
   if (!settings.json.empty() && !settings.junit.empty() &&
       dumps::same_file(settings.json, settings.junit))
     throw UsageError("--json and --junit both name " + settings.json);
   if (!settings.json.empty()) json_.emplace("--json", settings.json);
   if (!settings.junit.empty()) junit_.emplace("--junit", settings.junit);
+  if (!settings.csv.empty()) csv_.emplace("--csv", settings.csv);
 }
 
 void ReportFiles::write(const Report& report) const {
+  if (csv_) csv_->write(times_csv(report));
   if (json_) json_->write(report_json(report));
   if (junit_) junit_->write(report_junit(report));
 }

@@ -22,6 +22,7 @@ class ReportFiles {
  private:
   std::optional<ReportFile> json_;   // where asked for
   std::optional<ReportFile> junit_;  // where asked for
+  std::optional<ReportFile> csv_;    // where asked for
 };
 
 }  // namespace exact_topk::harness

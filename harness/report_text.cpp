@@ -86,6 +86,12 @@ std::string text_result(const CaseResult& r) {
                           c.failed, c.run, c.reason);
   for (const std::string& line : r.diagnosis)
     text += fmt::format("           {}\n", line);
+  for (const PartTime& t : r.times)
+    text += fmt::format(
+        "time       {:<14} {:<14} {:>9.2f} us  passes {:.2f} {:.2f}{}{}\n",
+        t.arm, t.part, t.mean(), t.first, t.second,
+        t.floor > 0 ? fmt::format("  floor {:.2f}", t.floor) : "",
+        t.flagged() ? "  passes apart" : "");
   if (const std::string levels = to_string(r.levels); !levels.empty())
     text += fmt::format("           levels: {}\n", levels);
   return text;

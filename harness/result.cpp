@@ -111,7 +111,8 @@ void to_json(nlohmann::json& json, const CaseResult& r) {
           {"controls_caught", r.controls_caught},
           {"seconds", r.seconds},
           {"levels", {r.levels.lists, r.levels.held}},
-          {"diagnosis", r.diagnosis}};
+          {"diagnosis", r.diagnosis},
+          {"times", r.times}};
   for (const CheckResult& c : r.checks)
     json["checks"].push_back(
         {c.name, static_cast<int>(c.outcome), c.reason, c.run, c.failed});
@@ -136,6 +137,7 @@ void from_json(const nlohmann::json& json, CaseResult& r) {
   json.at("levels").at(0).get_to(r.levels.lists);
   json.at("levels").at(1).get_to(r.levels.held);
   json.at("diagnosis").get_to(r.diagnosis);
+  json.at("times").get_to(r.times);
 }
 
 }  // namespace exact_topk::harness

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "harness/levels.h"
+#include "harness/timing.h"
 
 namespace exact_topk::harness {
 
@@ -67,6 +68,7 @@ struct CaseResult {
   Levels levels;                // that held in every list judged
   std::vector<std::string> diagnosis;  // of the first rows that failed, a line
                                        // a fact
+  std::vector<PartTime> times;         // of the group's first rank, where timed
 
   bool operator==(const CaseResult&) const = default;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/run_capture.h"
 
+#include <errno.h>
 #include <fmt/format.h>
 
 #include <chrono>
@@ -87,7 +88,8 @@ int run_capture(const Group& world, const Settings& settings) {
   } catch (const Ended& ended) {
     report.error = ended.sentence;
     if (first) {
-      fmt::print(stderr, "check_topk: {}\n", ended.sentence);
+      fmt::print(stderr, "{}: {}\n", program_invocation_short_name,
+                 ended.sentence);
       try {
         files.write(report);
       } catch (const std::exception&) {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <optional>
 
 #include "harness/abi.h"
@@ -35,8 +37,13 @@ class LaunchCase {
   }
 
   CaseResult run() {
-    if (steps() && repeats()) every_layer_untouched();
-    return conclude(std::move(judgement_), c_.item, c_.group);
+    if (steps() && repeats()) {
+      every_layer_untouched();
+      if (c_.settings.timing) time();
+    }
+    CaseResult result = conclude(std::move(judgement_), c_.item, c_.group);
+    result.times = std::move(times_);
+    return result;
   }
 
  private:
@@ -250,6 +257,54 @@ class LaunchCase {
     return true;
   }
 
+  // What each part of the last launch must do at least.
+  Work work(const std::string& part, const cases::Step& rows) const {
+    const oracle::Geometry& g = c_.item.geometry;
+    Work front, score, select;
+    front.bytes = 2.0 * (double(g.q_lora) * g.hidden +
+                         double(g.heads) * oracle::kHeadDim * g.q_lora +
+                         double(oracle::kHeadDim) * g.hidden) +
+                  4.0 * g.heads * g.hidden;
+    std::map<int, int64_t> keys;  // of each request
+    for (const cases::Row& row : rows.rows) {
+      if (!row.live) continue;
+      keys[row.request] = std::max(keys[row.request], row.keys());
+      score.flops += 2.0 * double(row.keys()) * g.heads * oracle::kHeadDim;
+      select.bytes += sizeof(float) * double(row.keys());
+    }
+    for (const auto& [request, n] : keys)
+      score.bytes += double(n) * (oracle::kHeadDim + sizeof(float));
+    if (part == "front") return front;
+    if (part == "scoring") return score;
+    if (part == "selection") return select;
+    if (part == "whole") return {front.bytes + score.bytes, score.flops};
+    return {};
+  }
+
+  // Times the last launch of every arm; what its replays leave is what was
+  // judged.
+  void time() {
+    const int layer = c_.item.launches - 1, t = c_.item.steps - 1;
+    static const std::vector<std::string> kParts{
+        "whole", "front", "key-and-query", "scoring", "selection", "empty"};
+    const auto ready = [&](const std::string& arm) {
+      launch(arm, layer, t, 0,
+             cases::poison(c_.item, c_.plan, c_.settings.seed, layer, t, 0));
+    };
+    const auto check = [&](const std::string& arm) {
+      outputs_.look(candidate_, about(), layer);
+      const auto a =
+          std::find(c_.settings.arms.begin(), c_.settings.arms.end(), arm) -
+          c_.settings.arms.begin();
+      record_repeat(judgement_.log, c_, last_[size_t(a)], snapshot(t, false), 0,
+                    [&](int row) { return row_place(layer, t, row, arm); });
+    };
+    times_ = time_parts(candidate_, XTK_STAGE_LAUNCH, c_.settings.arms, kParts,
+                        *c_.settings.timing, ready, check);
+    for (PartTime& time : times_)
+      time.floor = floor_of(work(time.part, step(t)), *c_.settings.timing);
+  }
+
   const CaseContext& c_;
   LaunchInputs inputs_;
   OutputLayout layout_;
@@ -261,6 +316,7 @@ class LaunchCase {
   std::vector<CacheImage> caches_;        // a layer: what it must hold
   std::vector<Piece> first_arm_;          // scores and lists of the first arm
   std::vector<std::vector<Piece>> last_;  // the last launch, an arm
+  std::vector<PartTime> times_;           // of each arm's parts
 };
 
 }  // namespace

@@ -33,9 +33,13 @@ class SelectCase {
   }
 
   CaseResult run() {
+    bool whole = true;
     for (const std::string& arm : c_.settings.arms)
-      if (!run_arm(arm)) break;
-    return conclude(std::move(judgement_), c_.item, c_.group);
+      whole = whole && run_arm(arm);
+    if (whole && c_.settings.timing) time();
+    CaseResult result = conclude(std::move(judgement_), c_.item, c_.group);
+    result.times = std::move(times_);
+    return result;
   }
 
  private:
@@ -114,6 +118,26 @@ class SelectCase {
     return true;
   }
 
+  // Times the selection of every arm; the list of a replay stays with the
+  // candidate, so the same call after it shows that it still selects the same.
+  void time() {
+    std::vector<Piece> judged = lists();
+    const auto ready = [&](const std::string& arm) {
+      if (select(arm, 0)) judged = lists();
+    };
+    const auto check = [&](const std::string& arm) {
+      if (select(arm, 1))
+        record_repeat(judgement_.log, c_, judged, lists(), 0,
+                      [&](int row) { return where(size_t(row), arm); });
+    };
+    times_ = time_parts(candidate_, XTK_STAGE_SELECT, c_.settings.arms,
+                        {"whole"}, *c_.settings.timing, ready, check);
+    Work work;
+    for (const int32_t n : rows_.lengths) work.bytes += sizeof(float) * n;
+    for (PartTime& time : times_)
+      time.floor = floor_of(work, *c_.settings.timing);
+  }
+
   void judge(size_t r, const std::string& arm) {
     const auto scores =
         std::span<const float>(rows_.scores)
@@ -142,6 +166,7 @@ class SelectCase {
   LaunchDump dump_;
   Judgement judgement_;
   std::vector<Piece> first_arm_;
+  std::vector<PartTime> times_;  // of each arm
 };
 
 }  // namespace

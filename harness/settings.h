@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/timing.h"
 #include "oracle/contract.h"
 
 namespace exact_topk::harness {
@@ -60,6 +61,8 @@ struct Settings {
                    // (binding.h)
   bool fail_fast = false;         // no new case starts after one that failed
   bool allow_mistrusted = false;  // MISTRUSTED does not fail the run
+  std::optional<Timing> timing;   // time_topk: what to time after judging
+  std::string csv;                // time_topk: path of its table, empty: none
 };
 
 // The contract that lists are held to: the one asked for, else what is claimed.

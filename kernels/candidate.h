@@ -262,10 +262,12 @@ typedef struct xtk_witness_row {
 typedef struct xtk_replay_args {
   uint32_t struct_size;
   int32_t stage;    /* xtk_stage of the call to repeat */
-  const char* part; /* NULL: the whole; else "front", "key-and-query", "scoring"
-                       or "selection" */
+  const char* part; /* NULL: the whole; else "front", "key-and-query",
+                       "scoring", "selection", or "empty": a launch of as many
+                       blocks that do nothing */
   int32_t replays;  /* how often between two events */
-  int32_t cold;     /* 1: evict the L2 cache before each */
+  int32_t cold;     /* 1: evict the L2 cache before each; the time that
+                       evicting takes by itself is not in the answer */
 } xtk_replay_args;
 
 typedef struct xtk_candidate

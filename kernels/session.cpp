@@ -6,6 +6,7 @@
 
 #include "kernels/arguments.h"
 #include "kernels/geometry.h"
+#include "kernels/replay.h"
 
 namespace exact_topk::kernels {
 namespace {
@@ -425,6 +426,8 @@ double Session::replay(const xtk_replay_args* args,
   require(found != last_.end(), "there is no call of stage {} to replay",
           args->stage);
   std::vector<Part> parts;
+  if (args->part != nullptr && std::string_view(args->part) == "empty")
+    parts.push_back({"empty", [this] { return head::launch_empty(grid_); }});
   for (const Part& part :
        args->part == nullptr ? found->second.whole : found->second.pieces)
     if (args->part == nullptr || std::string_view(args->part) == part.name)
@@ -433,32 +436,12 @@ double Session::replay(const xtk_replay_args* args,
           args->part == nullptr ? "" : args->part);
 
   backend::apply(choices_);
-  constexpr uint64_t kEvictingBytes = uint64_t{64}
-                                      << 20;  // more than any L2 holds
-  DeviceBuffer evicting(args->cold == 1 ? kEvictingBytes : 0, "evicting");
-  hipEvent_t begin;
-  hipEvent_t end;
-  backend::check(hipEventCreate(&begin), "hipEventCreate");
-  backend::check(hipEventCreate(&end), "hipEventCreate");
-  // Cold replays are timed one by one, so that evicting is not; the others all
-  // at once.
-  const int timings = args->cold == 1 ? args->replays : 1;
-  double milliseconds = 0;
-  for (int i = 0; i < timings; ++i) {
-    evicting.fill(i & 0xFF);
-    backend::check(hipEventRecord(begin, grid_.stream), "hipEventRecord");
-    for (int replay = 0; replay < args->replays / timings; ++replay)
-      for (const Part& part : parts) backend::check(part.start(), part.name);
-    backend::check(hipEventRecord(end, grid_.stream), "hipEventRecord");
-    backend::check(hipEventSynchronize(end), "hipEventSynchronize");
-    float elapsed = 0;
-    backend::check(hipEventElapsedTime(&elapsed, begin, end),
-                   "hipEventElapsedTime");
-    milliseconds += static_cast<double>(elapsed);
-  }
-  static_cast<void>(hipEventDestroy(begin));
-  static_cast<void>(hipEventDestroy(end));
-  return milliseconds * 1000 / args->replays;
+  return time_replays({[&] {
+                         for (const Part& part : parts)
+                           backend::check(part.start(), part.name);
+                       },
+                       grid_.stream, args->replays, args->cold == 1,
+                       options_.device});
 }
 
 uint64_t Session::scratch_bytes() const {

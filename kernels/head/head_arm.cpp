@@ -71,6 +71,9 @@ __global__ void __launch_bounds__(kThreads, 1) head_launch(Operands o) {
     select_stage<Wave>(o, view, plan.groups, stage_lds);
 }
 
+// Grid: any.
+__global__ void __launch_bounds__(kThreads, 1) nothing() {}
+
 }  // namespace
 
 LdsPlan plan_lds(const Geometry& g, int rows, size_t lds_limit) {
@@ -117,6 +120,12 @@ HandOff hand_off(uint64_t* words, const HandOffSizes& s) {
   return {take(s.x),        take(s.q_down), take(s.q_lora),  take(s.mailbox),
           take(s.raw_key),  take(s.w),      take(s.query),   take(s.key),
           take(s.run_done), take(s.gather), take(s.extreme), take(s.candidate)};
+}
+
+hipError_t launch_empty(const base::Grid& grid) {
+  return hipLaunchCooperativeKernel(nothing,
+                                    dim3(static_cast<uint32_t>(grid.blocks)),
+                                    dim3(kThreads), nullptr, 0, grid.stream);
 }
 
 hipError_t launch(const Operands& operands, const base::Grid& grid,

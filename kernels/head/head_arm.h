@@ -31,6 +31,9 @@ HandOffSizes hand_off_sizes(const Geometry& geometry, int rows);
 // The areas of one allocation of `sizes.words()` words.
 HandOff hand_off(uint64_t* words, const HandOffSizes& sizes);
 
+// A launch of as many blocks and threads that do nothing: the floor of any.
+hipError_t launch_empty(const base::Grid& grid);
+
 hipError_t launch(const Operands& operands, const base::Grid& grid,
                   size_t lds_bytes);
 

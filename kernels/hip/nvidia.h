@@ -16,6 +16,8 @@ using hipError_t = cudaError_t;
 using hipStream_t = cudaStream_t;
 using hipEvent_t = cudaEvent_t;
 using hipDeviceProp_t = cudaDeviceProp;
+using hipGraph_t = cudaGraph_t;
+using hipGraphExec_t = cudaGraphExec_t;
 
 inline constexpr hipError_t hipSuccess = cudaSuccess;
 inline constexpr cudaMemcpyKind hipMemcpyHostToDevice = cudaMemcpyHostToDevice;
@@ -66,6 +68,33 @@ inline hipError_t hipEventSynchronize(hipEvent_t event) {
 inline hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start,
                                       hipEvent_t stop) {
   return cudaEventElapsedTime(milliseconds, start, stop);
+}
+
+inline hipError_t hipMemsetAsync(void* to, int value, size_t bytes,
+                                 hipStream_t stream) {
+  return cudaMemsetAsync(to, value, bytes, stream);
+}
+// HIP's mode argument is left out: it is always the thread's own capture.
+inline hipError_t hipStreamBeginCapture(hipStream_t stream) {
+  return cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+}
+inline hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* graph) {
+  return cudaStreamEndCapture(stream, graph);
+}
+inline hipError_t hipGraphInstantiate(hipGraphExec_t* exec, hipGraph_t graph) {
+  return cudaGraphInstantiate(exec, graph, 0);
+}
+inline hipError_t hipGraphUpload(hipGraphExec_t exec, hipStream_t stream) {
+  return cudaGraphUpload(exec, stream);
+}
+inline hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream) {
+  return cudaGraphLaunch(exec, stream);
+}
+inline hipError_t hipGraphExecDestroy(hipGraphExec_t exec) {
+  return cudaGraphExecDestroy(exec);
+}
+inline hipError_t hipGraphDestroy(hipGraph_t graph) {
+  return cudaGraphDestroy(graph);
 }
 
 namespace exact_topk::hip::nvidia {

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Timing a launch by replay (time_topk, SPEC section 9). A figure is the mean
+// of two passes over the arms, the second in the other order, each the median
+// of some trials of many replays between two events of the device.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "kernels/candidate.h"
+
+namespace exact_topk::harness {
+
+class Candidate;
+
+// What is timed, and how.
+struct Timing {
+  int trials = 7;          // a pass
+  int replays = 50;        // a trial
+  bool cold = false;       // evict the L2 before each replay
+  bool simulator = false;  // numbers of a device "cpu" are wanted all the same
+  double hbm = 4573;       // GB/s that a floor assumes; measured on an H200
+  double tflops = 790;     // TFLOP/s likewise, bf16 matrices
+};
+
+// The time of one part of one arm. Times are microseconds.
+struct PartTime {
+  std::string arm;
+  std::string part;   // "whole", or a part as xtk_replay_args spells it
+  double first = 0;   // median of the first pass
+  double second = 0;  // of the second
+  double floor = 0;  // what the bytes and the matrix work take at best, without
+                     // the launch; 0: none is known
+
+  double mean() const { return (first + second) / 2; }
+  // The passes are further apart than noise: more than 2% and 0.8 us.
+  bool flagged() const;
+  bool operator==(const PartTime&) const = default;
+};
+
+void to_json(nlohmann::json& json, const PartTime& time);
+void from_json(const nlohmann::json& json, PartTime& time);
+
+// The median: of an even number, the mean of the middle two. `values` is not
+// empty.
+double median(std::vector<double> values);
+
+// What a part must do at least.
+struct Work {
+  double bytes = 0;  // read from memory
+  double flops = 0;  // of matrices
+};
+// Microseconds that it takes at the rates of `timing`.
+double floor_of(const Work& work, const Timing& timing);
+
+// Times `parts` of every arm. `ready(arm)` makes an arm's call the last one, so
+// that it is what replays repeat; `check(arm)` looks at what the replays of a
+// whole left.
+std::vector<PartTime> time_parts(
+    Candidate& candidate, xtk_stage stage, const std::vector<std::string>& arms,
+    const std::vector<std::string>& parts, const Timing& timing,
+    const std::function<void(const std::string&)>& ready,
+    const std::function<void(const std::string&)>& check);
+
+}  // namespace exact_topk::harness
