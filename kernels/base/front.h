@@ -105,7 +105,7 @@ __global__ void score_rows(ScoreOperands o) {
   const int n = o.rows.keys(row);
   if (n == 0) return;
   hip::QueryBlock block(lds, 1, o.geometry.heads);
-  put_query(o, row, 0, block);
+  put_queries(o, row, 1, block);
   block.complete();
   __syncthreads();
   const int tiles = (n + kPageKeys - 1) / kPageKeys * kPageTiles;

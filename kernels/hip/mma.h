@@ -196,16 +196,21 @@ class QueryBlock {
   int heads_;        // H
 };
 
-/// score_tile_rows for queries in LDS. Up to four waves of a block call
-/// together (wave % 4 of 0..3), each with its own keys: on NVIDIA they are one
-/// warpgroup, which multiplies together.
-template <int Wave, int Rows>
-__device__ inline RowValues<Rows> score_tile_block(
-    const KeyTile& keys, const QueryBlock& block EXACT_TOPK_SITE_PARAMETER) {
+/// score_tile_rows for queries in LDS: calls sink(row, key, score) once for
+/// every row and each of the 16 keys, in one lane or another. Up to four waves
+/// of a block call together (wave % 4 of 0..3), each with its own keys: on
+/// NVIDIA they are one warpgroup, which multiplies together.
+template <int Wave, int Rows, class Sink>
+__device__ inline void score_tile_block(
+    const KeyTile& keys, const QueryBlock& block,
+    const Sink& sink EXACT_TOPK_SITE_PARAMETER) {
   ScoreQuery queries[Rows];
   for (int r = 0; r < Rows; ++r) queries[r] = block.query(r);
-  return score_tile_rows<Wave, Rows>(keys, queries,
-                                     block.heads() EXACT_TOPK_SITE_ARGUMENT);
+  const RowValues<Rows> scores = score_tile_rows<Wave, Rows>(
+      keys, queries, block.heads() EXACT_TOPK_SITE_ARGUMENT);
+  const int lane = hip::lane<Wave>();
+  if (lane >= kTile) return;
+  for (int r = 0; r < Rows; ++r) sink(r, lane, scores.value[r]);
 }
 
 #undef EXACT_TOPK_SITE_PARAMETER

@@ -12,9 +12,16 @@
 // The order of a dot product is the instruction's own, over dims as permuted
 // here; then each lane adds 8 of 32 heads by fused multiply-add, and the four
 // lanes of a key add up, neighbours first. Dims are permuted so that the 32
-// that a lane holds of a key are neighbours in memory: position 16 s + 2 t + e
-// of the product is dim 32 t + 4 s + e, position 16 s + 8 + 2 t + e is dim
-// 32 t + 4 s + 2 + e (s 0..7, t 0..3, e 0..1).
+// that a lane holds of a key are neighbours in memory, and so that two codes of
+// one word become a pair of bf16 without moving apart: position 16 s + 2 t + e
+// of the product is dim 32 t + 4 s + 2 e, position 16 s + 8 + 2 t + e is dim
+// 32 t + 4 s + 2 e + 1 (s 0..7, t 0..3, e 0..1).
+//
+// Keys stand as their codes' bits in the places of a bf16's, which is 2^-120
+// (e4m3fn) or 2^-119 (fnuz) times the key. Queries are multiplied by 2^60 when
+// they are put into LDS, and the sum over heads by what is left: all exact, and
+// products stay far from both ends of f32 for queries from 2^-60 to 2^60. NaN
+// codes stand for numbers: no key that counts has one.
 //
 // Front: bf16 weights are the A operand of mma, read from memory once, inputs
 // the B operand. In both a lane takes 8 neighbouring elements of a row at a
@@ -57,14 +64,20 @@ class QueryBlock {
   /// Word `word` of row `row`'s bf16 [H][128]: two neighbouring dims.
   __device__ void put(int row, int word, uint32_t dims) {
     const int dim = word % 64 * 2;
-    const int position =
-        dim % 32 / 4 * 16 + dim / 32 * 2 + (dim % 4 == 0 ? 0 : 8);
+    const int position = dim % 32 / 4 * 16 + dim / 32 * 2 + dim % 4 / 2;
     const int n = row * kHeadTile + word / 64 % kHeadTile;
-    const int chunk = position % 64 / 8 ^ n % 8;
     std::byte* const at = tile(word / 64 / kHeadTile) +
                           position / 64 * half_bytes() + n / 8 * 1024 +
-                          n % 8 * 128 + chunk * 16 + position % 8 * 2;
-    *reinterpret_cast<uint32_t*>(at) = dims;
+                          n % 8 * 128 + position % 8 * 2;
+    const int chunk = position % 64 / 8;
+    uint32_t scaled;
+    asm("mul.rn.bf16x2 %0, %1, %2;"
+        : "=r"(scaled)
+        : "r"(dims), "r"(0x5D805D80u));  // 2^60 twice
+    *reinterpret_cast<uint16_t*>(at + (chunk ^ n % 8) * 16) =
+        static_cast<uint16_t>(scaled);
+    *reinterpret_cast<uint16_t*>(at + (chunk + 1 ^ n % 8) * 16) =
+        static_cast<uint16_t>(scaled >> 16);
   }
   __device__ void put_weight(int row, int head, float weight) {
     reinterpret_cast<float*>(weights())[row * heads_ + head] = weight;
@@ -100,48 +113,31 @@ class QueryBlock {
 
 namespace nvidia {
 
-// Two e4m3 codes in bytes 1 and 3 as bf16: exponent and mantissa bits moved to
-// their places, times the power of two that makes up for the bias; exact,
-// subnormals too. NaN codes become large numbers: no key that counts has one.
-__device__ inline uint32_t bf16_pair(uint32_t codes, uint32_t bias) {
-  const uint32_t bits = (codes & 0x80008000u) | (codes >> 4 & 0x07F007F0u);
-  uint32_t value;
-  asm("mul.rn.bf16x2 %0, %1, %2;" : "=r"(value) : "r"(bits), "r"(bias));
-  return value;
-}
-
 // This lane's part of 16 keys for the matrix unit, by steps of 16 positions.
 struct KeyFragment {
   uint32_t step[8][4];
 
   __device__ KeyFragment(const KeyTile& keys, int lane) {
-    const uint32_t bias =
-        keys.fnuz ? 0x7B007B00u : 0x7B807B80u;  // 2^119, 2^120 in bf16
-    const int group = lane / 4;
     const int dim = lane % 4 * 32;
     const bool plain = keys.layout == KeyLayout::plain;
-    // Odd groups take their halves in the other order: their lanes would
-    // otherwise meet those of even groups in the same LDS banks.
-    const int first = group % 2;
+#pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int token = keys.first + group + 8 * half;
+      const int token = keys.first + lane / 4 + 8 * half;
       const uint8_t* at =
           keys.page +
           (plain ? token * 128 + dim
                  : token / 16 * 2048 + dim / 16 * 256 + token % 16 * 16);
-      const int other = plain ? 16 : 256;
-      const uint4 a =
-          *reinterpret_cast<const uint4*>(at + (first == 0 ? 0 : other));
-      const uint4 b =
-          *reinterpret_cast<const uint4*>(at + (first == 0 ? other : 0));
-      const uint4 low = first == 0 ? a : b;
-      const uint4 high = first == 0 ? b : a;
+      const uint4 low = *reinterpret_cast<const uint4*>(at);
+      const uint4 high =
+          *reinterpret_cast<const uint4*>(at + (plain ? 16 : 256));
       const uint32_t word[8] = {low.x,  low.y,  low.z,  low.w,
                                 high.x, high.y, high.z, high.w};
 #pragma unroll
       for (int s = 0; s < 8; ++s) {
-        step[s][half] = bf16_pair(__byte_perm(word[s], 0, 0x1404), bias);
-        step[s][2 + half] = bf16_pair(__byte_perm(word[s], 0, 0x3424), bias);
+        // Sign to bit 15, exponent and mantissa to bits 10..4, in both halves.
+        const uint32_t w = word[s];
+        step[s][half] = (w << 8 & 0x80008000u) | (w << 4 & 0x07F007F0u);
+        step[s][2 + half] = (w & 0x80008000u) | (w >> 4 & 0x07F007F0u);
       }
     }
   }
@@ -231,11 +227,50 @@ __device__ inline void add_heads(const KeyFragment& keys,
 
 }  // namespace nvidia
 
-/// score_tile_rows for queries in LDS; the four waves of a warpgroup call
-/// together, each with its own keys.
-template <int Wave, int Rows>
-__device__ inline RowValues<Rows> score_tile_block(const KeyTile& keys,
-                                                   const QueryBlock& block) {
+namespace nvidia {
+
+// Adds up the partial sums of a key's four lanes, each lane keeping some of the
+// results, and calls sink(row, key, sum). Where two rows or keys are to be
+// parted, each lane of a pair sends the other one's.
+template <int Wave, int Rows, class Sink>
+__device__ inline void add_lanes(const PartialScores<Rows>& sums, int lane,
+                                 float unit, const Sink& sink) {
+  const bool odd = lane % 2 == 1;
+  const bool upper = lane % 4 >= 2;
+  const int key = lane / 4;
+  const auto part = [&](float even, float other, bool second, int mask) {
+    return (second ? other : even) +
+           shuffle_xor<Wave>(second ? even : other, mask);
+  };
+  if constexpr (Rows == 1) {
+    float sum = part(sums.key[0][0], sums.key[1][0], odd, 1);
+    sum += shuffle_xor<Wave>(sum, 2);
+    if (!upper) sink(0, key + (odd ? 8 : 0), sum * unit);
+  } else if constexpr (Rows == 2) {
+    const float low = part(sums.key[0][0], sums.key[0][1], odd, 1);
+    const float high = part(sums.key[1][0], sums.key[1][1], odd, 1);
+    sink(odd ? 1 : 0, key + (upper ? 8 : 0), part(low, high, upper, 2) * unit);
+  } else {
+    const int row = lane % 4;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float* const s = sums.key[half];
+      const float first = part(s[0], s[1], odd, 1);
+      const float second = part(s[2], Rows == 4 ? s[Rows - 1] : 0.0f, odd, 1);
+      const float sum = part(first, second, upper, 2);
+      if (row < Rows) sink(row, key + 8 * half, sum * unit);
+    }
+  }
+}
+
+}  // namespace nvidia
+
+/// As mma.h says; the four waves of a warpgroup call together, each with its
+/// own keys.
+template <int Wave, int Rows, class Sink>
+__device__ inline void score_tile_block(const KeyTile& keys,
+                                        const QueryBlock& block,
+                                        const Sink& sink) {
   const int lane = hip::lane<Wave>();
   const nvidia::KeyFragment fragment(keys, lane);
   nvidia::PartialScores<Rows> sums = {};
@@ -247,21 +282,7 @@ __device__ inline RowValues<Rows> score_tile_block(const KeyTile& keys,
     if constexpr (Rows % 2 == 1)
       nvidia::add_heads<1>(fragment, block, tile, Rows - 1, lane, sums);
   }
-  RowValues<Rows> mine;
-  const int source = lane % 8 * 4;
-#pragma unroll
-  for (int r = 0; r < Rows; ++r) {
-    float total[2];
-#pragma unroll
-    for (int key = 0; key < 2; ++key) {
-      float sum = sums.key[key][r];
-      sum += shuffle_xor<Wave>(sum, 1);
-      sum += shuffle_xor<Wave>(sum, 2);
-      total[key] = shuffle<Wave>(sum, source);
-    }
-    mine.value[r] = lane % kTile < 8 ? total[0] : total[1];
-  }
-  return mine;
+  nvidia::add_lanes<Wave>(sums, lane, keys.fnuz ? 0x1p59f : 0x1p60f, sink);
 }
 
 namespace nvidia {
