@@ -61,7 +61,7 @@ struct Selection {
   int64_t score_stride;      // entries from one row to the next
   const int32_t* indptr;     // [R], each row's first entry in the list
   int32_t* list;             // out
-  int32_t* own_candidates;   // scratch, [R][kRoom]: positions; each block reads
+  int32_t* own_candidates;   // scratch, [R][kRoom]: entries; each block reads
                              // back only what it wrote
 
   __device__ const float* row_scores(int row) const {

@@ -87,7 +87,6 @@ struct SliceKeys {
   int begin;             // first position held
   int held_end;          // one past the last position held
 
-  __device__ int position(int i) const { return i; }
   __device__ uint32_t key(int i) const {
     return i < held_end ? held[i - begin] : radix_key(scores[i]);
   }
@@ -410,7 +409,6 @@ struct SharedCandidates {
   const uint32_t* low;  // bits that the prefix leaves open
   uint32_t prefix;      // the bits that they share
 
-  __device__ int position(int i) const { return i; }
   __device__ uint32_t key(int i) const { return prefix | low[i]; }
   __device__ uint4 four(int i) const {
     const uint4 v = *reinterpret_cast<const uint4*>(low + i);
@@ -429,26 +427,28 @@ __device__ inline void place_slice(const SliceView& view, const OwnedSlice& s,
   const Entries entries = view.entries(s.row);
   const Threshold& threshold = s.threshold;
   const Offsets offsets{s.above_before, s.at_before};
-  const auto above = [&](int index, int position) {
-    entries.set(index, position);
+  const auto look_up = [&](int i) { return entries_from(entries, i); };
+  const auto above = [&](int index, const Placed& placed) {
+    entries.list[index] = placed.entry;
   };
   const auto begin = static_cast<int>(range.begin);
   const auto end = static_cast<int>(range.end);
   if (threshold.bits == kKeyBits) {
-    const auto tie = [&](int index, int position) {
+    const auto tie = [&](int index, const Placed& placed) {
       if (index < threshold.wanted)
-        entries.set(o.select.k - threshold.wanted + index, position);
+        entries.list[o.select.k - threshold.wanted + index] = placed.entry;
     };
-    place<Wave>(keys, begin, end, threshold, offsets, above, tie, lds.place);
+    place<Wave>(keys, begin, end, threshold, offsets, look_up, above, tie,
+                lds.place);
   } else {
     uint64_t* pairs = o.pairs.candidate + int64_t{s.row} * kRoom;
     int32_t* own = o.select.own_candidates + int64_t{s.row} * kRoom;
     const uint32_t open = ~0u >> threshold.bits;
-    const auto candidate = [&](int index, int position) {
-      own[index] = position;
-      hip::pair_store(pairs + index, keys.key(position) & open, o.tag);
+    const auto candidate = [&](int index, const Placed& placed) {
+      own[index] = placed.entry;
+      hip::pair_store(pairs + index, placed.key & open, o.tag);
     };
-    place<Wave>(keys, begin, end, threshold, offsets, above, candidate,
+    place<Wave>(keys, begin, end, threshold, offsets, look_up, above, candidate,
                 lds.place);
   }
 }
@@ -467,19 +467,27 @@ __device__ inline void resolve_slice(const SliceView& view, const OwnedSlice& s,
   const SharedCandidates keys{lds.candidates, stopped.prefix};
   const Threshold threshold = search_candidates<Wave>(keys, stopped, lds.radix);
   const int first = s.at_before;
+  const int last = first + s.at;
   const auto mine = [&](int candidate) {
-    return candidate >= first && candidate < first + s.at;
+    return candidate >= first && candidate < last;
   };
-  const auto above = [&](int index, int candidate) {
-    if (mine(candidate))
-      entries.set(o.select.k - stopped.wanted + index, own[candidate]);
+  const auto look_up = [&](int i) {
+    LaneEntries found;
+    EXACT_TOPK_UNROLL
+    for (int e = 0; e < kLaneKeys; ++e)
+      found.entry[e] = mine(i + e) ? own[i + e] : 0;
+    return found;
   };
-  const auto tie = [&](int index, int candidate) {
-    if (mine(candidate) && index < threshold.wanted)
-      entries.set(o.select.k - threshold.wanted + index, own[candidate]);
+  const auto above = [&](int index, const Placed& placed) {
+    if (mine(placed.number))
+      entries.list[o.select.k - stopped.wanted + index] = placed.entry;
   };
-  place<Wave>(keys, 0, stopped.sharing, threshold, Offsets{0, 0}, above, tie,
-              lds.place);
+  const auto tie = [&](int index, const Placed& placed) {
+    if (mine(placed.number) && index < threshold.wanted)
+      entries.list[o.select.k - threshold.wanted + index] = placed.entry;
+  };
+  place<Wave>(keys, 0, stopped.sharing, threshold, Offsets{0, 0}, look_up,
+              above, tie, lds.place);
   __syncthreads();
 }
 

@@ -25,9 +25,9 @@
 //
 // Front: bf16 weights are the A operand of mma, read from memory once, inputs
 // the B operand. In both a lane takes 8 neighbouring elements of a row at a
-// time; the order of a sum is the instruction's own. f32 weights are few: each
-// lane sums every other 4 of an output's elements by fused multiply-add, and
-// the two lanes of an output add up.
+// time; the order of a sum is the instruction's own. f32 weights are few: a
+// lane sums 4 neighbouring elements in every 128 by fused multiply-add, and
+// lanes add up by halves.
 
 #include <cstddef>
 #include <cstdint>
@@ -287,22 +287,6 @@ __device__ inline void score_tile_block(const KeyTile& keys,
 
 namespace nvidia {
 
-// Lane l's values, output l mod 16 of each row, from those that a product left
-// in the lanes: outputs l / 4 and 8 more of rows 2 (l mod 4) and the next.
-template <int Wave>
-__device__ inline RowValues<kTileRows> by_output(const float (&d)[4],
-                                                 int lane) {
-  RowValues<kTileRows> mine;
-#pragma unroll
-  for (int r = 0; r < kTileRows; ++r) {
-    const int source = lane % 8 * 4 + r / 2;
-    const float low = shuffle<Wave>(d[r % 2], source);
-    const float high = shuffle<Wave>(d[2 + r % 2], source);
-    mine.value[r] = lane % kTile < 8 ? low : high;
-  }
-  return mine;
-}
-
 __device__ inline uint4 load_row(const uint16_t* row, bool there) {
   return there ? *reinterpret_cast<const uint4*>(row) : uint4{0, 0, 0, 0};
 }
@@ -319,10 +303,11 @@ __device__ inline void multiply(float (&d)[4], uint32_t a0, uint32_t a1,
 }  // namespace nvidia
 
 /// As mma.h says; bf16 weights.
-template <int Wave>
-__device__ inline RowValues<kTileRows> front_tile(
-    const uint16_t* weights, int weight_stride, int outputs, const uint16_t* x,
-    int x_stride, int rows, int inputs) {
+template <int Wave, class Sink>
+__device__ inline void front_tile_to(const uint16_t* weights, int weight_stride,
+                                     int outputs, const uint16_t* x,
+                                     int x_stride, int rows, int inputs,
+                                     const Sink& sink) {
   constexpr int kStep = 32;  // elements of a row, 8 a lane
   const int lane = hip::lane<Wave>();
   const int group = lane / 4;
@@ -343,40 +328,60 @@ __device__ inline RowValues<kTileRows> front_tile(
     nvidia::multiply(d, a.x, b.x, a.y, b.y, v.x, v.y);
     nvidia::multiply(d, a.z, b.z, a.w, b.w, v.z, v.w);
   }
-  return nvidia::by_output<Wave>(d, lane);
+#pragma unroll
+  for (int e = 0; e < 4; ++e)
+    sink(lane % 4 * 2 + e % 2, group + e / 2 * 8, d[e]);
 }
 
 /// As mma.h says; f32 weights.
-template <int Wave>
-__device__ inline RowValues<kTileRows> front_tile(
-    const float* weights, int weight_stride, int outputs, const uint16_t* x,
-    int x_stride, int rows, int inputs) {
+template <int Wave, class Sink>
+__device__ inline void front_tile_to(const float* weights, int weight_stride,
+                                     int outputs, const uint16_t* x,
+                                     int x_stride, int rows, int inputs,
+                                     const Sink& sink) {
+  constexpr int kSome = 4;  // outputs at a time
   const int lane = hip::lane<Wave>();
-  const int output = lane % kTile;
-  RowValues<kTileRows> mine = {};
-  if (output < outputs) {
-    const float* const row =
-        weights + static_cast<size_t>(output) * weight_stride;
+  for (int first = 0; first < kTile; first += kSome) {
+    float sum[kSome * kTileRows] = {};
 #pragma unroll 2
-    for (int i = lane / kTile * 4; i < inputs; i += 8) {
-      const float4 w = *reinterpret_cast<const float4*>(row + i);
+    for (int i = lane * 4; i < inputs; i += Wave * 4) {
+      float4 w[kSome];
+#pragma unroll
+      for (int o = 0; o < kSome; ++o)
+        w[o] = first + o < outputs
+                   ? *reinterpret_cast<const float4*>(
+                         weights +
+                         static_cast<size_t>(first + o) * weight_stride + i)
+                   : float4{0, 0, 0, 0};
 #pragma unroll
       for (int r = 0; r < kTileRows; ++r) {
         if (r >= rows) break;
         const uint2 v = *reinterpret_cast<const uint2*>(
             x + static_cast<size_t>(r) * x_stride + i);
-        float sum = mine.value[r];
-        sum = fmaf(w.x, __uint_as_float(v.x << 16), sum);
-        sum = fmaf(w.y, __uint_as_float(v.x & 0xFFFF0000u), sum);
-        sum = fmaf(w.z, __uint_as_float(v.y << 16), sum);
-        mine.value[r] = fmaf(w.w, __uint_as_float(v.y & 0xFFFF0000u), sum);
+#pragma unroll
+        for (int o = 0; o < kSome; ++o) {
+          float& s = sum[o * kTileRows + r];
+          s = fmaf(w[o].x, __uint_as_float(v.x << 16), s);
+          s = fmaf(w[o].y, __uint_as_float(v.x & 0xFFFF0000u), s);
+          s = fmaf(w[o].z, __uint_as_float(v.y << 16), s);
+          s = fmaf(w[o].w, __uint_as_float(v.y & 0xFFFF0000u), s);
+        }
       }
     }
-  }
+    // Lanes add up by halves; each keeps half of what it has, so that lane l
+    // ends with sum l.
 #pragma unroll
-  for (int r = 0; r < kTileRows; ++r)
-    mine.value[r] += shuffle_xor<Wave>(mine.value[r], kTile);
-  return mine;
+    for (int have = Wave; have > 1; have /= 2) {
+      const bool upper = (lane & have / 2) != 0;
+#pragma unroll
+      for (int k = 0; k < have / 2; ++k) {
+        const float keep = upper ? sum[k + have / 2] : sum[k];
+        const float send = upper ? sum[k] : sum[k + have / 2];
+        sum[k] = keep + shuffle_xor<Wave>(send, have / 2);
+      }
+    }
+    sink(lane % kTileRows, first + lane / kTileRows, sum[0]);
+  }
 }
 
 }  // namespace exact_topk::hip

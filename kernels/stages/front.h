@@ -85,14 +85,16 @@ __device__ inline void project_tile(const Weight* matrix, int outputs,
        part += waves_of_block<Wave>()) {
     const int begin = units * part / kProjectParts * kPartUnit;
     const int end = units * (part + 1) / kProjectParts * kPartUnit;
-    hip::RowValues<hip::kTileRows> sums = {};
-    if (begin < end)
-      sums = hip::front_tile<Wave>(weights + begin, inputs, count,
-                                   x.values + begin, x.stride, rows.rows,
-                                   end - begin);
-    if (lane < hip::kTile)
-      for (int r = 0; r < hip::kTileRows; ++r)
-        lds.sums[part][r][lane] = sums.value[r];
+    const auto keep = [&](int row, int output, float sum) {
+      lds.sums[part][row][output] = sum;
+    };
+    if (begin < end) {
+      hip::front_tile_to<Wave>(weights + begin, inputs, count, x.values + begin,
+                               x.stride, rows.rows, end - begin, keep);
+    } else {
+      for (int i = lane; i < hip::kTileRows * hip::kTile; i += Wave)
+        keep(i / hip::kTile, i % hip::kTile, 0.0f);
+    }
   }
   __syncthreads();
   for (int i = static_cast<int>(threadIdx.x); i < rows.rows * hip::kTile;
