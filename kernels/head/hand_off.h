@@ -18,7 +18,7 @@ namespace exact_topk::kernels::head {
 template <class Take>
 __device__ inline void collect(const uint64_t* pairs, int count, uint32_t tag,
                                int thread, int threads, const Take& take) {
-  constexpr int kFlight = 4;  // loads of a thread in flight
+  constexpr int kFlight = 8;  // loads of a thread in flight
   for (int start = thread; start < count; start += threads * kFlight) {
     uint64_t word[kFlight];
     EXACT_TOPK_UNROLL
@@ -42,16 +42,6 @@ __device__ inline void collect(const uint64_t* pairs, int count, uint32_t tag,
                                const Take& take) {
   collect(pairs, count, tag, static_cast<int>(threadIdx.x),
           static_cast<int>(blockDim.x), take);
-}
-
-// Publishes a row of bf16 values, two a pair.
-__device__ inline void publish_bf16(const uint16_t* values, int count,
-                                    uint64_t* pairs, uint32_t tag) {
-  for (int i = static_cast<int>(threadIdx.x); i < count / 2;
-       i += static_cast<int>(blockDim.x))
-    hip::pair_store(pairs + i,
-                    uint32_t{values[2 * i]} | uint32_t{values[2 * i + 1]} << 16,
-                    tag);
 }
 
 }  // namespace exact_topk::kernels::head
