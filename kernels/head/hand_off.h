@@ -29,7 +29,7 @@ __device__ inline void collect(const uint64_t* pairs, int count, uint32_t tag,
     EXACT_TOPK_UNROLL
     for (int f = 0; f < kFlight; ++f) {
       const int i = start + f * threads;
-      if (i >= count) break;
+      if (i >= count) continue;
       const bool ready = static_cast<uint32_t>(word[f] >> 32) == tag;
       take(i, ready ? static_cast<uint32_t>(word[f])
                     : hip::pair_poll(pairs + i, tag));

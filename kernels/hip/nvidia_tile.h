@@ -387,9 +387,10 @@ __device__ inline void front_tile_to(const float* weights, int weight_stride,
                    : float4{0, 0, 0, 0};
 #pragma unroll
       for (int r = 0; r < kTileRows; ++r) {
-        if (r >= rows) break;
-        const uint2 v = *reinterpret_cast<const uint2*>(
-            x + static_cast<size_t>(r) * x_stride + i);
+        const uint2 v = r < rows
+                            ? *reinterpret_cast<const uint2*>(
+                                  x + static_cast<size_t>(r) * x_stride + i)
+                            : uint2{0, 0};
 #pragma unroll
         for (int o = 0; o < kSome; ++o) {
           float& s = sum[o * kTileRows + r];
