@@ -107,6 +107,17 @@ double Candidate::replay(xtk_stage stage, const std::string& part, int replays,
   return microseconds;
 }
 
+std::optional<xtk_witness_row> Candidate::witness(int row) {
+  const auto function = library_.functions().witness;
+  if (function == nullptr) return std::nullopt;
+  xtk_witness_row witness{};
+  witness.struct_size = sizeof(witness);
+  check("xtk_witness", library_.call("xtk_witness", [&] {
+    return function(candidate_, row, &witness);
+  }));
+  return witness;
+}
+
 void Candidate::score(const xtk_score_args& args) {
   check("xtk_score", library_.call("xtk_score", [&] {
     return library_.functions().score(candidate_, &args);

@@ -119,6 +119,10 @@ std::string text_summary(const Report& report) {
       text += fmt::format("{:<10} {}\n           {}\n           {}\n",
                           to_string(c.verdict), c.name, c.reason, c.repro);
   const Counts n = count(report);
+  for (const auto& [arm, paths] : n.paths)
+    if (paths != Paths{})
+      text += fmt::format("paths      {}: {}\n", arm,
+                          fmt::join(paths.names(), ", "));
   text += fmt::format(
       "verdict    {}: {} cases, {} failed, {} skipped, {} mistrusted; {} "
       "checks, {} untested; {} of {} controls caught; "
