@@ -38,7 +38,8 @@ inline constexpr int kGroupRows = 4;    // rows scored in one pass, at most
 inline constexpr int kMaxRuns = 256;    // runs of one request's pages, at most
 inline constexpr int kMinRunPages =
     2;  // pages of a run, at least (one where the request has no more)
-inline constexpr int kBatchPages = 8;  // pages copied to LDS at a time
+inline constexpr int kBatchPages =
+    6;  // pages copied to LDS at a time: two for each of a block's warpgroups
 inline constexpr int kMaxSlices = 64;  // slices of one row, at most
 inline constexpr int kKeysPerSlice =
     1024;  // a slice is not cut below about this many keys

@@ -18,7 +18,8 @@
 
 namespace exact_topk::kernels::head {
 
-inline constexpr int kThreads = 512;  // of a block
+inline constexpr int kThreads =
+    384;  // of a block: three warpgroups with 168 registers a thread on NVIDIA
 inline constexpr int kGathers =
     6;  // of a search: two of each digit of 12, 12 and 8 bits
 inline constexpr int kGatherWords = 32;  // pairs of two 16-bit counts: 64 bins

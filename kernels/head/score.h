@@ -34,12 +34,14 @@ struct ScoreLds {
   int* written;      // [kMaxRows], positions of the reader's keys that each row
                      // of the launch writes, or kNowhere
   GroupRows* rows;   // where the group's scores go
+  int32_t* ids;      // [2][kBatchPages], of the batches' pages
 
   __device__ ScoreLds(std::byte* lds, int heads, int batch_pages)
       : query(lds),
         pages(reinterpret_cast<uint8_t*>(lds) + query_bytes(heads)),
         written(reinterpret_cast<int*>(pages + 2 * batch_pages * kPageBytes)),
-        rows(reinterpret_cast<GroupRows*>(written + layout::kMaxRows)) {}
+        rows(reinterpret_cast<GroupRows*>(written + layout::kMaxRows)),
+        ids(reinterpret_cast<int32_t*>(rows + 1)) {}
   __host__ __device__ static constexpr size_t query_bytes(int heads) {
     return (hip::QueryBlock::bytes(layout::kGroupRows, heads) + 15) / 16 * 16;
   }
@@ -47,34 +49,19 @@ struct ScoreLds {
                                                     int batch_pages) {
     return query_bytes(heads) +
            2 * static_cast<size_t>(batch_pages) * kPageBytes +
-           layout::kMaxRows * sizeof(int) + sizeof(GroupRows);
+           layout::kMaxRows * sizeof(int) + sizeof(GroupRows) +
+           2 * layout::kBatchPages * sizeof(int32_t);
   }
 };
 
-// Starts copying pages [first_page, first_page + pages) of the table to LDS.
-__device__ inline void start_batch(const uint8_t* cache, const int32_t* table,
-                                   int64_t first_page, int pages,
-                                   uint8_t* pages_lds) {
-  const int count = pages * kPageVectors;
-  const int threads = static_cast<int>(blockDim.x);
-  constexpr int kFlight = 4;  // page ids of a thread in flight
-  for (int start = static_cast<int>(threadIdx.x); start < count;
-       start += kFlight * threads) {
-    int32_t page[kFlight];
-    EXACT_TOPK_UNROLL
-    for (int f = 0; f < kFlight; ++f) {
-      const int i = start + f * threads;
-      page[f] = i < count ? table[first_page + i / kPageVectors] : 0;
-    }
-    EXACT_TOPK_UNROLL
-    for (int f = 0; f < kFlight; ++f) {
-      const int i = start + f * threads;
-      if (i < count)
-        hip::copy_start(
-            pages_lds + int64_t{i} * 16,
-            cache + int64_t{page[f]} * kPageBytes + i % kPageVectors * 16);
-    }
-  }
+// Starts copying these pages to LDS.
+__device__ inline void start_batch(const uint8_t* cache, const int32_t* ids,
+                                   int pages, uint8_t* pages_lds) {
+  for (int i = static_cast<int>(threadIdx.x); i < pages * kPageVectors;
+       i += static_cast<int>(blockDim.x))
+    hip::copy_start(pages_lds + int64_t{i} * 16,
+                    cache + int64_t{ids[i / kPageVectors]} * kPageBytes +
+                        i % kPageVectors * 16);
   hip::copies_close();
 }
 
@@ -173,21 +160,34 @@ __device__ inline void score_run(const Operands& o,
   const auto size_at = [&](int64_t page) {
     return static_cast<int>(layout::smaller(o.batch_pages, pages.end - page));
   };
+  const auto thread = static_cast<int>(threadIdx.x);
   const auto start = [&](int64_t page, int buffer) {
-    start_batch(o.score.cache, table, page, size_at(page),
-                lds.pages + buffer * o.batch_pages * kPageBytes);
+    start_batch(o.score.cache, lds.ids + buffer * layout::kBatchPages,
+                size_at(page), lds.pages + buffer * o.batch_pages * kPageBytes);
   };
+  // This thread's page of a batch; none: 0.
+  const auto id_at = [&](int64_t page) {
+    return thread < o.batch_pages && page + thread < pages.end
+               ? table[page + thread]
+               : 0;
+  };
+  const auto keep_id = [&](int buffer, int32_t id) {
+    if (thread < o.batch_pages)
+      lds.ids[buffer * layout::kBatchPages + thread] = id;
+  };
+  keep_id(0, id_at(pages.begin));
+  keep_id(1, id_at(pages.begin + o.batch_pages));
+  __syncthreads();
   start(pages.begin, 0);
   const bool patching = (o.parts & kKeyQueryPart) != 0;
-  const auto writer = static_cast<int>(threadIdx.x);
-  if (patching && writer < view.rows)
-    lds.written[writer] = layout::patches(view, reader, writer)
-                              ? view.position[writer]
+  if (patching && thread < view.rows)
+    lds.written[thread] = layout::patches(view, reader, thread)
+                              ? view.position[thread]
                               : kNowhere;
-  if (writer < Rows) {
-    const int row = group.first + writer;
-    lds.rows->scores[writer] = o.score.scores + row * o.score.score_stride;
-    lds.rows->keys[writer] = o.score.rows.keys(row);
+  if (thread < Rows) {
+    const int row = group.first + thread;
+    lds.rows->scores[thread] = o.score.scores + row * o.score.score_stride;
+    lds.rows->keys[thread] = o.score.rows.keys(row);
   }
   hip::QueryBlock block(lds.query, Rows, heads);
   take_queries(o, group, block);
@@ -209,10 +209,14 @@ __device__ inline void score_run(const Operands& o,
       patched += now;
       if (now > 0) __syncthreads();
     }
+    // Asked for before the work, kept after it: nobody reads this buffer's ids
+    // any more.
+    const int32_t id = id_at(page + 2 * o.batch_pages);
     score_batch<Wave, Rows>(o, page, size, block, batch, *lds.rows);
+    keep_id(buffer, id);
     __syncthreads();
   }
-  if (threadIdx.x == 0) {
+  if (thread == 0) {
     const int at = group.first * layout::kMaxRuns + run;
     o.run_patched[at] = static_cast<uint32_t>(patched);
     hip::pair_store_release(o.pairs.run_done + at, static_cast<uint32_t>(run),

@@ -61,8 +61,15 @@ struct alignas(16) BinPair {
 inline constexpr int kGatherGroups =
     kThreads / kGatherWords;  // threads that share a gather's slices for a word
 
+// What of a row's slices is a block's.
+struct RowShare {
+  int first;   // its first one; every blocks-th after it is, too
+  int slices;  // of the row, 1 where it is listed whole, 0 without keys
+};
+
 // LDS of a block that selects.
 struct SliceLds {
+  RowShare shares[layout::kMaxRows];  // of this block
   RadixLds radix;  // histogram of a digit, and the search among candidates
   PlaceLds place;  // placement
   BinPair gathered[kGatherGroups][kGatherWords];  // sums over some slices each
@@ -135,30 +142,44 @@ struct SliceView {
 // ----------------------------------------------------------------------------------------------------
 
 // Lists the rows of n <= k whose first slice this block would have, and notes
-// its slices of the longer ones.
+// its slices of the longer ones. A thread works out each row's.
 __device__ inline void take_slices(const Operands& o, SliceLds& lds) {
   const RowTables& rows = o.front.rows;
   const int blocks = static_cast<int>(gridDim.x);
-  const int me = static_cast<int>(blockIdx.x);
-  int live = 0;
-  for (int row = 0; row < rows.rows; ++row) live += rows.keys(row) > 0 ? 1 : 0;
-  int owned = 0;
-  int rank = 0;
-  for (int row = 0; row < rows.rows; ++row) {
-    const int n = rows.keys(row);
-    if (n == 0) continue;
-    const int first = layout::slice_block(rank++, live, blocks, 0);
-    if (n <= o.select.k) {
-      if (first != me) continue;
-      list_all(n, SliceView{o}.entries(row));
-      if (threadIdx.x == 0) o.paths[row] = {0, 1, 0, 0, 1};
-      continue;
+  const auto me = static_cast<int>(threadIdx.x);
+  if (me < rows.rows) {
+    int live = 0;
+    int rank = 0;
+    for (int row = 0; row < rows.rows; ++row) {
+      const int counts = rows.keys(row) > 0 ? 1 : 0;
+      live += counts;
+      rank += row < me ? counts : 0;
     }
-    const int slices = layout::select_slices(n, live, blocks, o.most_slices);
-    for (int i = (me - first + blocks) % blocks; i < slices;
-         i += blocks, ++owned)
-      if (threadIdx.x == 0)
-        lds.owned[owned] = {row, i, slices, {0, 0, o.select.k, n}, 0, 0, 0, 0};
+    const int n = rows.keys(me);
+    const int first = layout::slice_block(rank, live, blocks, 0);
+    const int ahead = static_cast<int>(blockIdx.x) - first;
+    lds.shares[me] = {ahead < 0 ? ahead + blocks : ahead,
+                      n == 0            ? 0
+                      : n <= o.select.k ? 1
+                                        : layout::select_slices(n, live, blocks,
+                                                                o.most_slices)};
+  }
+  __syncthreads();
+  int owned = 0;
+  for (int row = 0; row < rows.rows; ++row) {
+    const RowShare share = lds.shares[row];
+    const int n = rows.keys(row);
+    for (int i = share.first; i < share.slices; i += blocks) {
+      if (n <= o.select.k) {
+        list_all(n, SliceView{o}.entries(row));
+        if (threadIdx.x == 0) o.paths[row] = {0, 1, 0, 0, 1};
+      } else {
+        if (threadIdx.x == 0)
+          lds.owned[owned] = {row, i, share.slices, {0, 0, o.select.k, n}, 0, 0,
+                              0,   0};
+        ++owned;
+      }
+    }
   }
   if (threadIdx.x == 0) lds.owned_count = owned;
   __syncthreads();
@@ -425,7 +446,7 @@ __device__ inline void place_slice(const SliceView& view, const OwnedSlice& s,
   const layout::Range range = view.range(s);
   const SliceKeys keys = view.keys(s, lds);
   const Entries entries = view.entries(s.row);
-  const Threshold& threshold = s.threshold;
+  const Threshold threshold = s.threshold;
   const Offsets offsets{s.above_before, s.at_before};
   const auto look_up = [&](int i) { return entries_from(entries, i); };
   const auto above = [&](int index, const Placed& placed) {
@@ -458,7 +479,7 @@ template <int Wave>
 __device__ inline void resolve_slice(const SliceView& view, const OwnedSlice& s,
                                      SliceLds& lds) {
   const Operands& o = view.o;
-  const Threshold& stopped = s.threshold;
+  const Threshold stopped = s.threshold;
   const int32_t* own = o.select.own_candidates + int64_t{s.row} * kRoom;
   const Entries entries = view.entries(s.row);
   collect(o.pairs.candidate + int64_t{s.row} * kRoom, stopped.sharing, o.tag,

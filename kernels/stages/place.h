@@ -65,7 +65,7 @@ struct Placed {
 // for keys i and up to three after it. A wave's share is less than 65,536 keys.
 template <int Wave, class Keys, class LookUp, class Above, class At>
 __device__ inline void place(const Keys& keys, int begin, int end,
-                             const Threshold& threshold, Offsets offsets,
+                             const Threshold threshold, Offsets offsets,
                              const LookUp& look_up, const Above& above,
                              const At& at, PlaceLds& lds) {
   const int shift = kKeyBits - threshold.bits;

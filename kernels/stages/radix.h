@@ -118,7 +118,7 @@ __device__ inline void clear_bins(int bins, RadixLds& lds) {
 // them.
 template <int Wave, class Keys, class Seen>
 __device__ inline void add_digits(const Keys& keys, int begin, int end,
-                                  const Threshold& known, int digit_bits,
+                                  const Threshold known, int digit_bits,
                                   const Seen& seen, RadixLds& lds) {
   const int step = static_cast<int>(blockDim.x) * kLaneKeys;
   const int shift = kKeyBits - known.bits - digit_bits;
@@ -145,7 +145,7 @@ __device__ inline Threshold next_digit(const Threshold& known, int digit_bits,
                                        RadixLds& lds) {
   const int bins = 1 << digit_bits;
   const int threads = static_cast<int>(blockDim.x);
-  const int own = bins > threads ? bins / threads : 1;
+  const int own = (bins + threads - 1) / threads;
   const int top = bins - 1 - static_cast<int>(threadIdx.x) * own;
   unsigned sum = 0;
   for (int b = top; b > top - own && b >= 0; --b) sum += lds.bins[b];

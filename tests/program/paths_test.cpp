@@ -73,13 +73,6 @@ TEST(Paths, ChunksInASlice) {
       Contains("2 chunks in a slice"));
 }
 
-// 65,536 keys are 64 slices of 1,024.
-TEST(Paths, SixtyFourSlices) {
-  EXPECT_THAT(paths(selections() +
-                    "--rows-from random --rows 1 --pos 65535 --blocks 64"),
-              Contains("64 slices"));
-}
-
 TEST(Paths, StopsAtEveryDigit) {
   const std::string row = selections() + "--rows 1 --rows-from ";
   EXPECT_THAT(paths(row + "share-12-4096"), Contains("a stop at 12 bits"));
