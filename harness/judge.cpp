@@ -90,6 +90,7 @@ CaseResult conclude(Judgement judgement, const cases::Case& item,
   result.order_errors = judgement.order_errors;
   result.levels = judgement.levels;
   result.paths = std::move(judgement.paths);
+  result.scratch = std::move(judgement.scratch);
   result.diagnosis = std::move(judgement.diagnosis);
   result.controls_run = judgement.controls.run;
   result.controls_caught = judgement.controls.caught;

@@ -32,6 +32,7 @@ struct Judgement {
   std::vector<RowFacts> facts;  // of the rows whose list was judged
   Levels levels;                // that held in those lists
   ArmPaths paths;               // that each arm took
+  ArmScratch scratch;           // that each arm needs
   std::vector<std::string> diagnosis;  // of the first rows whose list failed
   int diagnosed = 0;                   // how many those are
 };

@@ -85,6 +85,7 @@ void look_up_all(void* handle, Functions& f) {
   look_up(handle, "xtk_view", f.view);
   look_up(handle, "xtk_replay", f.replay);
   look_up(handle, "xtk_witness", f.witness);
+  look_up(handle, "xtk_scratch_bytes", f.scratch_bytes);
   look_up(handle, "xtk_prepare_replay", f.prepare_replay);
 }
 

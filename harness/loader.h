@@ -65,6 +65,7 @@ struct Functions {
   decltype(&xtk_view) view = nullptr;
   decltype(&xtk_replay) replay = nullptr;
   decltype(&xtk_witness) witness = nullptr;
+  decltype(&xtk_scratch_bytes) scratch_bytes = nullptr;
   decltype(&xtk_prepare_replay) prepare_replay = nullptr;
 };
 

@@ -120,6 +120,13 @@ std::optional<xtk_witness_row> Candidate::witness(int row) {
   return witness;
 }
 
+std::optional<uint64_t> Candidate::scratch_bytes(const std::string& arm) const {
+  const auto function = library_.functions().scratch_bytes;
+  if (function == nullptr) return std::nullopt;
+  return library_.call("xtk_scratch_bytes",
+                       [&] { return function(candidate_, arm.c_str()); });
+}
+
 Clocked Candidate::replay_by_clock(xtk_stage stage, int replays) {
   const xtk_replay_args args{sizeof(xtk_replay_args), stage, nullptr, replays,
                              0};

@@ -48,6 +48,8 @@ class Candidate {
   // Of a row of the last launch or selection; empty where the candidate does
   // not export it.
   std::optional<xtk_witness_row> witness(int row);
+  // That launches of an arm need; likewise.
+  std::optional<uint64_t> scratch_bytes(const std::string& arm) const;
   // Microseconds of one replay of the last call of a stage, the mean of
   // `replays`; part "whole" is all of it.
   double replay(xtk_stage stage, const std::string& part, int replays,

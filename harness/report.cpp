@@ -32,6 +32,7 @@ Counts count(const Report& report) {
     n.controls_run += c.controls_run;
     n.controls_caught += c.controls_caught;
     add(n.paths, c.paths);
+    add(n.scratch, c.scratch);
   }
   return n;
 }

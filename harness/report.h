@@ -51,6 +51,7 @@ struct Counts {
   int64_t controls_run = 0;     // ...
   int64_t controls_caught = 0;  // ...
   ArmPaths paths;               // that any case took
+  ArmScratch scratch;           // the most that any case needs
 };
 
 Counts count(const Report& report);

@@ -35,6 +35,7 @@ std::string report_json(const Report& report) {
   json["controls"] = {{"run", n.controls_run}, {"caught", n.controls_caught}};
   json["paths"] = Json::object();
   for (const auto& [arm, paths] : n.paths) json["paths"][arm] = paths.names();
+  json["scratch_bytes"] = n.scratch;
   json["candidate"] = {{"name", report.candidate.name},
                        {"version", report.candidate.version},
                        {"abi", report.candidate.abi},

@@ -114,6 +114,8 @@ std::string text_summary(const Report& report) {
     if (paths != Paths{})
       text += fmt::format("paths      {}: {}\n", arm,
                           fmt::join(paths.names(), ", "));
+  for (const auto& [arm, bytes] : n.scratch)
+    text += fmt::format("scratch    {}: {} bytes a rank\n", arm, bytes);
   const std::vector<CheckLine> lines = by_check(report);
   if (!lines.empty()) {
     size_t width = 5;

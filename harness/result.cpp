@@ -92,6 +92,7 @@ CaseResult merge(std::span<const CaseResult> parts) {
     all.seconds = larger(all.seconds, part.seconds);
     all.levels.add(part.levels);
     add(all.paths, part.paths);
+    add(all.scratch, part.scratch);
     all.diagnosis.insert(all.diagnosis.end(), part.diagnosis.begin(),
                          part.diagnosis.end());
   }
@@ -113,6 +114,7 @@ void to_json(nlohmann::json& json, const CaseResult& r) {
           {"seconds", r.seconds},
           {"levels", {r.levels.lists, r.levels.held}},
           {"paths", nlohmann::json::object()},
+          {"scratch", r.scratch},
           {"diagnosis", r.diagnosis},
           {"times", r.times}};
   for (const auto& [arm, paths] : r.paths) json["paths"][arm] = paths.taken;
@@ -141,6 +143,7 @@ void from_json(const nlohmann::json& json, CaseResult& r) {
   json.at("levels").at(1).get_to(r.levels.held);
   for (const auto& [arm, taken] : json.at("paths").items())
     r.paths[arm].taken = taken.get<uint32_t>();
+  json.at("scratch").get_to(r.scratch);
   json.at("diagnosis").get_to(r.diagnosis);
   json.at("times").get_to(r.times);
 }

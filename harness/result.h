@@ -15,6 +15,7 @@
 
 #include "harness/levels.h"
 #include "harness/paths.h"
+#include "harness/scratch.h"
 #include "harness/timing.h"
 
 namespace exact_topk::harness {
@@ -68,6 +69,7 @@ struct CaseResult {
   double seconds = 0;           // wall time of the case on its group
   Levels levels;                // that held in every list judged
   ArmPaths paths;               // that each arm took
+  ArmScratch scratch;           // that each arm needs
   std::vector<std::string> diagnosis;  // of the first rows that failed, a line
                                        // a fact
   std::vector<PartTime> times;         // of the group's first rank, where timed

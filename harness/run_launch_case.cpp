@@ -33,6 +33,9 @@ class LaunchCase {
         candidate_(c_.library, options_),
         outputs_(layout_, c_.plan),
         dump_(c_.sink, c_.item, leaf_info(c_), c_.settings.arms) {
+    for (const std::string& arm : c_.settings.arms)
+      if (const auto bytes = candidate_.scratch_bytes(arm))
+        judgement_.scratch[arm] = *bytes;
     load_layers();
   }
 

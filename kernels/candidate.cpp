@@ -176,6 +176,8 @@ xtk_status xtk_replay(xtk_candidate* candidate, const xtk_replay_args* args,
   });
 }
 
-uint64_t xtk_scratch_bytes(const xtk_candidate* candidate) {
-  return candidate == nullptr ? 0 : candidate->session.scratch_bytes();
+uint64_t xtk_scratch_bytes(const xtk_candidate* candidate, const char* arm) {
+  if (candidate == nullptr) return 0;
+  return arm == nullptr ? candidate->session.scratch_bytes()
+                        : candidate->session.scratch_bytes(arm);
 }

@@ -320,8 +320,12 @@ XTK_EXPORT xtk_status xtk_replay(xtk_candidate* candidate,
  * between the two undoes it. */
 XTK_EXPORT xtk_status xtk_prepare_replay(xtk_candidate* candidate,
                                          const xtk_replay_args* args);
-/* Device bytes held besides the tensors. */
-XTK_EXPORT uint64_t xtk_scratch_bytes(const xtk_candidate* candidate);
+/* Device bytes that the launches of an arm need besides the tensors, those that
+ * it shares with other arms included; 0 for an arm that is not there. For a
+ * NULL arm: all that are held, arguments of selections and scorings included.
+ */
+XTK_EXPORT uint64_t xtk_scratch_bytes(const xtk_candidate* candidate,
+                                      const char* arm);
 
 #ifdef __cplusplus
 }

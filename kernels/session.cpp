@@ -464,10 +464,20 @@ double Session::replay(const xtk_replay_args* args,
   return prepared_->replay.microseconds();
 }
 
+uint64_t Session::scratch_bytes(std::string_view arm) const {
+  const uint64_t both = candidates_.bytes() + paths_.bytes();
+  const uint64_t head = hand_off_.bytes() + run_patched_.bytes();
+  const uint64_t front = q_down_.bytes();
+  const uint64_t slices = slice_bins_.bytes() + sliced_.bytes();
+  if (arm == "base") return both + front + slices;
+  if (arm == "head") return both + head;
+  if (arm == "base+grouped") return both + front + head + slices;
+  if (arm == "base+slices") return both + front + head;
+  return 0;
+}
+
 uint64_t Session::scratch_bytes() const {
-  uint64_t bytes = q_down_.bytes() + slice_bins_.bytes() + sliced_.bytes() +
-                   candidates_.bytes() + paths_.bytes() + hand_off_.bytes() +
-                   run_patched_.bytes();
+  uint64_t bytes = scratch_bytes("base+grouped");  // it needs all
   for (const auto& [name, buffer] : staging_) bytes += buffer.bytes();
   return bytes;
 }

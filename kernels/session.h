@@ -13,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/base/base_arm.h"
@@ -43,7 +44,9 @@ class Session {
   void prepare_replay(const xtk_replay_args* args);
   // Mean microseconds of a replay.
   double replay(const xtk_replay_args* args, const double* microseconds);
+  // Of all that is held, and of what launches of an arm need.
   uint64_t scratch_bytes() const;
+  uint64_t scratch_bytes(std::string_view arm) const;
 
  private:
   // A named piece of a call that can run by itself.

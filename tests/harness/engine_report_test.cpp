@@ -59,6 +59,14 @@ TEST(Merge, KeepsANanWhicheverRankHasIt) {
   EXPECT_TRUE(std::isnan(merge(parts).max_score_error));
 }
 
+TEST(Merge, ScratchIsTheMostOfAnyRank) {
+  std::vector<CaseResult> parts = {sample(), sample(), sample()};
+  parts[0].scratch = {{"base", 5}};
+  parts[1].scratch = {{"base", 7}, {"head", 3}};
+  parts[2].scratch = {{"base", 6}};
+  EXPECT_EQ(merge(parts).scratch, (ArmScratch{{"base", 7}, {"head", 3}}));
+}
+
 TEST(Merge, ACheckThatARankPassedIsTested) {
   std::vector<CaseResult> parts = {sample(), sample()};
   parts[1].checks[1].outcome = Outcome::kPassed;
@@ -72,6 +80,7 @@ TEST(CaseResult, TravelsAsJsonWithAllFields) {
   r.max_bound_ratio = std::numeric_limits<double>::infinity();
   r.order_errors = 7;
   r.paths["head"].taken = 5;
+  r.scratch["head"] = 9;
   r.seconds = 0.25;
   EXPECT_EQ(nlohmann::json::parse(nlohmann::json(r).dump()).get<CaseResult>(),
             r);
@@ -108,6 +117,8 @@ TEST(ReportJson, CountsAndNullForWhatIsNotFinite) {
   bad.missed = 2;
   skipped.verdict = Outcome::kSkipped;
   skipped.checks.clear();
+  bad.paths["head"].taken = 1;
+  bad.scratch["head"] = 9;
   const auto json =
       nlohmann::json::parse(report_json(report_of({sample(), bad, skipped})));
   EXPECT_EQ(json["schema"], "exact-topk/report/1");
@@ -121,6 +132,8 @@ TEST(ReportJson, CountsAndNullForWhatIsNotFinite) {
   EXPECT_TRUE(json["max_score_error"].is_null());
   EXPECT_EQ(json["missed"], 2);
   EXPECT_EQ(json["controls"], (nlohmann::json{{"run", 9}, {"caught", 9}}));
+  EXPECT_EQ(json["paths"], (nlohmann::json{{"head", {"groups of 1 row"}}}));
+  EXPECT_EQ(json["scratch_bytes"], (nlohmann::json{{"head", 9}}));
   EXPECT_EQ(json["environment"]["tp"], 2);
   EXPECT_TRUE(json["cases"][1]["max_score_error"].is_null());
   EXPECT_EQ(json["cases"][2]["verdict"], "skipped");

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 exact_topk_test(engine_test
-  SOURCES engine_perturb_test.cpp engine_report_test.cpp
+  SOURCES engine_paths_test.cpp engine_perturb_test.cpp engine_report_test.cpp
   LIBS exact_topk_harness)
 
 # Groups are tested by ranks that really are several, so this one is started by mpirun.

@@ -256,6 +256,20 @@ TEST(Unpublished, TensorsMakeTheirChecksUntested) {
               (Names{"x", "q_lora", "raw_key", "w"}));
 }
 
+// The wrapped candidate exports no xtk_witness: nothing is claimed of its
+// paths.
+TEST(Unpublished, ACandidateWithoutAWitnessHasNoPaths) {
+  EXPECT_TRUE(run_with("", small_case(kLong)).paths.empty());
+  const CaseResult own = [] {
+    const Group group = Group::of(1);
+    SharedInputs weights(group);
+    return run_case(small_case(kLong), 0, settings(), group, weights,
+                    Library::open("cpu", 60), nullptr);
+  }();
+  EXPECT_EQ(own.paths.at("base").names(),
+            (Names{"groups of 1 row", "a stop at 12 bits"}));
+}
+
 TEST(Unpublished, ScoresLeaveNoControlToRunWhichFails) {
   const CaseResult result = run_with("hides scores", small_case(kLong));
   EXPECT_THAT(with_outcome(result, Outcome::kFailed), Names{"controls"});

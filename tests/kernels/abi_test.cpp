@@ -123,7 +123,7 @@ TEST(Abi, NullCandidate) {
   EXPECT_EQ(xtk_launch(nullptr, nullptr), XTK_INVALID);
   EXPECT_THAT(xtk_last_error(nullptr), sentence("candidate is a null pointer"));
   EXPECT_EQ(xtk_tensor_bytes(nullptr, XTK_X), 0u);
-  EXPECT_EQ(xtk_scratch_bytes(nullptr), 0u);
+  EXPECT_EQ(xtk_scratch_bytes(nullptr, nullptr), 0u);
   EXPECT_EQ(xtk_view(nullptr, XTK_X, 0), nullptr);
   xtk_close(nullptr);
 }
@@ -150,7 +150,40 @@ TEST_F(AbiOpen, TensorBytes) {
   EXPECT_EQ(xtk_tensor_bytes(get(), XTK_SCORES), 8u * 520 * 4);
   EXPECT_EQ(xtk_tensor_bytes(get(), XTK_LIST), 4200u * 4);
   EXPECT_EQ(xtk_tensor_bytes(get(), XTK_TENSOR_COUNT), 0u);
-  EXPECT_GT(xtk_scratch_bytes(get()), 0u);
+}
+
+// Base at R = 8: q_a x in f32, histograms of 16 slices with 4,096 bins, what is
+// known of 16 slices, room for 4,096 candidates. Head: 64-bit pairs of every
+// hand-off, 6 gathers of 64 slices with 32 words above all. FACTS section 5:
+// the published head arm needs less than its base, too.
+TEST(Scratch, HeadNeedsLessThanBaseAtThePublishedShapes) {
+  for (const int partials : {8, 4}) {
+    for (const int rows : {2, 4, 8}) {
+      if (partials == 4 && rows == 8) continue;
+      xtk_open_options options = small_options();
+      options.geometry.hidden = 6144;
+      options.geometry.q_lora = 2048;
+      options.geometry.heads = 32;
+      options.max_rows = rows;
+      options.max_partials = partials;
+      const Opened candidate(options);
+      const uint64_t base = xtk_scratch_bytes(candidate.get(), "base");
+      const uint64_t head = xtk_scratch_bytes(candidate.get(), "head");
+      EXPECT_GE(base, 8u * 4 * (2048 + 16 * 4096 + 4096));
+      EXPECT_GE(head, 8u * 8 * (6 * 64 * 32) + 8u * 4 * 4096);
+      EXPECT_LT(head, base) << rows << " rows, T " << partials;
+    }
+  }
+}
+
+TEST_F(AbiOpen, ScratchOfAnArm) {
+  const auto of = [&](const char* arm) {
+    return xtk_scratch_bytes(get(), arm);
+  };
+  EXPECT_EQ(of(nullptr), of("base+grouped"));
+  EXPECT_LT(of("base"), of("base+grouped"));
+  EXPECT_LT(of("head"), of("base+slices"));
+  EXPECT_EQ(of("tail"), 0u);
 }
 
 TEST_F(AbiOpen, WriteReadAndView) {

@@ -58,6 +58,14 @@ TEST(Paths, AChainOfEightPatchesAcrossItsGroups) {
   EXPECT_THAT(taken, Contains("patches across groups"));
 }
 
+// A slice a block of the grid, and about 1,024 keys each: 65,536 keys on 64.
+TEST(Paths, SixtyFourSlices) {
+  const std::string row = selections() + "--rows-from random --rows 1 ";
+  EXPECT_THAT(paths(row + "--pos 65535 --blocks 64"), Contains("64 slices"));
+  EXPECT_THAT(paths(row + "--pos 64511 --blocks 64"),
+              Not(Contains("64 slices")));
+}
+
 // 33 pages are one run of five batches on one block, and one slice.
 TEST(Paths, BatchesInARun) {
   const auto taken =
