@@ -170,6 +170,12 @@ def failed_checks(text):
     return [name for name, count in CHECK_LINE.findall(text) if int(count) > 0]
 
 
+def failed_or_crash(result):
+    """A run of check_topk that fails without a failed check ended in the candidate: there was no time to judge."""
+    failed = failed_checks(result.stdout)
+    return ["crash"] if result.returncode == 1 and not failed else failed
+
+
 class Judge:
     """Runs check_topk and the layout test."""
 
@@ -195,7 +201,7 @@ class Judge:
         if result.returncode not in (0, 1):
             last = (result.stderr.strip() or result.stdout.strip()).splitlines()[-1:]
             return Verdict(f"status {result.returncode}: {''.join(last)}", [], 0, 0)
-        return Verdict("", failed_checks(result.stdout), 0, 0)
+        return Verdict("", failed_or_crash(result), 0, 0)
 
     def check(self, candidate, arguments, schedule, report):
         report.unlink(missing_ok=True)
@@ -208,10 +214,8 @@ class Judge:
         cases = json.loads(report.read_text())
         if cases["verdict"] == "error":
             return Verdict(cases.get("error", "error"), [], 0, 0)
-        failed = failed_checks(result.stdout)
+        failed = failed_or_crash(result)
         errors = [case["max_score_error"] for case in cases["cases"] if case["verdict"] == "failed"]
-        if result.returncode == 1 and not failed:
-            failed = ["crash"]  # in the candidate: there was no time to judge
         return Verdict("", failed, min((float("inf") if e is None else e for e in errors), default=0.0),
                        sum(case["verdict"] not in ("failed", "skipped") for case in cases["cases"]))
 

@@ -3,6 +3,7 @@
 
 import math
 import pathlib
+import subprocess
 import unittest
 
 import run_mutants
@@ -62,7 +63,9 @@ class Judging(unittest.TestCase):
         table = ("check           made  passed  failed skipped  untested  mistrusted\n"
                  "raw_key          400      39       1       0         0           0\n"
                  "score tails        0       0       0       0        40           0\n")
-        self.assertEqual(run_mutants.failed_checks(table), ["raw_key"])
+        for status, text, failed in ((1, table, ["raw_key"]), (1, "", ["crash"]), (0, "", [])):
+            result = subprocess.CompletedProcess([], status, stdout=text)
+            self.assertEqual(run_mutants.failed_or_crash(result), failed)
 
 
 if __name__ == "__main__":
