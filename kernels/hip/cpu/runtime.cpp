@@ -70,6 +70,8 @@ struct Wave {
   std::array<void*, 64> args = {};  // their arguments
 };
 
+using SyncCell = std::uint64_t;  // stands for what is released on it
+
 struct Block : BlockView {
   Fiber* const* fibers = nullptr;  // its threads
   std::uint32_t threads = 0;       // their count
@@ -78,8 +80,10 @@ struct Block : BlockView {
   Site barrier_site;               // where the first of them waits
   bool divergent = false;          // another waits elsewhere
   std::uint64_t generation = 0;    // barriers completed
-  void* sync =
-      nullptr;  // what barriers release and acquire for ThreadSanitizer
+  // What barriers release and acquire for ThreadSanitizer, one generation this,
+  // the next that: a thread that goes on late must not acquire what others
+  // released at the next barrier meanwhile.
+  std::array<SyncCell, 2>* sync = nullptr;
   std::vector<Wave> waves;                  // in order
   std::unique_ptr<GuardedMemory> lds_room;  // guard, LDS, guard
   std::span<std::byte> lds_bytes;           // the LDS in it
@@ -235,8 +239,8 @@ class Engine {
   std::size_t stack_bytes_ = 0;       // of each
   std::deque<Block> blocks_;          // blocks that live together
   std::size_t blocks_used_ = 0;       // ... in this launch
-  std::vector<std::uint64_t>
-      sync_cells_;  // a cell a block, under ThreadSanitizer
+  std::vector<std::array<SyncCell, 2>>
+      sync_cells_;  // of each block, under ThreadSanitizer
   // Released by the host and acquired by every thread; and the other way round.
   // Were they one, a thread would be ordered after those that ended before it.
   std::uint64_t started_ = 0;
@@ -353,7 +357,9 @@ inline void Engine::barrier(Fiber& self, Site site) {
   self.site = site;
   if (block.arrived == 0) block.barrier_site = site;
   block.divergent |= block.barrier_site != site;
-  sanitizer::release(block.sync);
+  SyncCell* const cell =
+      sanitizer::kThread ? &(*block.sync)[block.generation % 2] : nullptr;
+  sanitizer::release(cell);
   if (++block.arrived == block.threads) {
     if (block.divergent) {
       note_failure("divergent barrier in block " + to_string(block.index) +
@@ -367,7 +373,7 @@ inline void Engine::barrier(Fiber& self, Site site) {
   }
   suspend(self);
   self.state = State::running;
-  sanitizer::acquire(block.sync);
+  sanitizer::acquire(cell);
 }
 
 inline void Engine::meet(Fiber& self, const Collective& collective, void* arg,

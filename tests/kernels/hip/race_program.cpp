@@ -22,6 +22,18 @@ __global__ void reverse_lds(unsigned* out) {
       lds[blockDim.x - 1 - threadIdx.x];
 }
 
+// The first thread writes between two barriers what all read before the second,
+// which the first has reached by the time the others leave the first one.
+template <bool Barrier>
+__global__ void pass_on(unsigned* out) {
+  HIP_DYNAMIC_SHARED(unsigned, lds)
+  __syncthreads();
+  if (threadIdx.x == 0) lds[0] = 7;
+  if (Barrier) __syncthreads();
+  out[threadIdx.x] = lds[0];
+  __syncthreads();
+}
+
 // A collective lets lanes meet but orders no memory.
 __global__ void collective_for_barrier(unsigned* out) {
   HIP_DYNAMIC_SHARED(unsigned, lds)
@@ -93,6 +105,10 @@ int main(int argc, char** argv) {
       hipLaunchKernelGGL(reverse_lds<true>, 2, 64, 256, nullptr, out);
     if (mode == "missing-barrier")
       hipLaunchKernelGGL(reverse_lds<false>, 1, 64, 256, nullptr, out);
+    if (mode == "barrier-between")
+      hipLaunchKernelGGL(pass_on<true>, 1, 64, 256, nullptr, out);
+    if (mode == "missing-barrier-between")
+      hipLaunchKernelGGL(pass_on<false>, 1, 64, 256, nullptr, out);
     if (mode == "collective-for-barrier")
       hipLaunchKernelGGL(collective_for_barrier, 1, 64, 256, nullptr, out);
     if (mode == "counter") cooperative(hand_over<true>);

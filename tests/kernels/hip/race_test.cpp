@@ -30,7 +30,8 @@ Outcome run(const std::string& mode) {
 }
 
 TEST(Race, CleanKernelsPass) {
-  for (const std::string mode : {"barrier", "counter", "own-elements"}) {
+  for (const std::string mode :
+       {"barrier", "barrier-between", "counter", "own-elements"}) {
     const auto outcome = run(mode);
     EXPECT_EQ(outcome.status, 0) << mode << outcome.said;
     EXPECT_EQ(outcome.said, "") << mode;
@@ -38,8 +39,9 @@ TEST(Race, CleanKernelsPass) {
 }
 
 TEST(Race, RacesAreSeen) {
-  for (const std::string mode : {"missing-barrier", "collective-for-barrier",
-                                 "pair-for-counter", "same-element"}) {
+  for (const std::string mode :
+       {"missing-barrier", "missing-barrier-between", "collective-for-barrier",
+        "pair-for-counter", "same-element"}) {
     const auto outcome = run(mode);
     EXPECT_EQ(outcome.status, 66) << mode << outcome.said;
     EXPECT_NE(outcome.said.find("WARNING: ThreadSanitizer: data race"),
