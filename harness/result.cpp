@@ -91,6 +91,7 @@ CaseResult merge(std::span<const CaseResult> parts) {
     all.controls_caught += part.controls_caught;
     all.seconds = larger(all.seconds, part.seconds);
     all.levels.add(part.levels);
+    all.query_fp8.add(part.query_fp8);
     all.diagnosis.insert(all.diagnosis.end(), part.diagnosis.begin(),
                          part.diagnosis.end());
   }
@@ -112,6 +113,9 @@ void to_json(nlohmann::json& json, const CaseResult& r) {
           {"seconds", r.seconds},
           {"levels", {r.levels.lists, r.levels.held}},
           {"diagnosis", r.diagnosis},
+          {"query_fp8",
+           {r.query_fp8.rows, r.query_fp8.winners, r.query_fp8.differ,
+            r.query_fp8.outside, number(r.query_fp8.furthest)}},
           {"times", r.times}};
   for (const CheckResult& c : r.checks)
     json["checks"].push_back(
@@ -137,6 +141,9 @@ void from_json(const nlohmann::json& json, CaseResult& r) {
   json.at("levels").at(0).get_to(r.levels.lists);
   json.at("levels").at(1).get_to(r.levels.held);
   json.at("diagnosis").get_to(r.diagnosis);
+  const nlohmann::json& query = json.at("query_fp8");
+  r.query_fp8 = {query.at(0), query.at(1), query.at(2), query.at(3),
+                 number(query.at(4))};
   json.at("times").get_to(r.times);
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "harness/levels.h"
+#include "harness/query_fp8.h"
 #include "harness/timing.h"
 
 namespace exact_topk::harness {
@@ -68,6 +69,7 @@ struct CaseResult {
   Levels levels;                // that held in every list judged
   std::vector<std::string> diagnosis;  // of the first rows that failed, a line
                                        // a fact
+  QueryFp8 query_fp8;                  // no rows where it was not asked for
   std::vector<PartTime> times;         // of the group's first rank, where timed
 
   bool operator==(const CaseResult&) const = default;
