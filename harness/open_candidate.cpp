@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+
 namespace exact_topk::harness {
 
 Candidate::Candidate(const Library& library, const xtk_open_options& options)
@@ -105,6 +107,21 @@ double Candidate::replay(xtk_stage stage, const std::string& part, int replays,
     return function(candidate_, &args, &microseconds);
   }));
   return microseconds;
+}
+
+Clocked Candidate::replay_by_clock(xtk_stage stage, int replays) {
+  const xtk_replay_args args{sizeof(xtk_replay_args), stage, nullptr, replays,
+                             0};
+  if (const auto prepare = library_.functions().prepare_replay;
+      prepare != nullptr)
+    check("xtk_prepare_replay", library_.call("xtk_prepare_replay", [&] {
+      return prepare(candidate_, &args);
+    }));
+  const auto begin = std::chrono::steady_clock::now();
+  const double claimed = replay(stage, "whole", replays, false);
+  const std::chrono::duration<double, std::micro> wall =
+      std::chrono::steady_clock::now() - begin;
+  return {claimed, wall.count() / replays};
 }
 
 void Candidate::score(const xtk_score_args& args) {

@@ -15,6 +15,12 @@
 
 namespace exact_topk::harness {
 
+// What one replay took.
+struct Clocked {
+  double claimed = 0;  // microseconds, as the candidate says
+  double wall = 0;     // microseconds that passed
+};
+
 class Candidate {
  public:
   Candidate(const Library& library, const xtk_open_options& options);
@@ -42,6 +48,9 @@ class Candidate {
   // `replays`; part "whole" is all of it.
   double replay(xtk_stage stage, const std::string& part, int replays,
                 bool cold);
+  // Microseconds that warm replays of a whole take, each by the candidate's
+  // word and by this process's clock.
+  Clocked replay_by_clock(xtk_stage stage, int replays);
 
  private:
   void check(const char* call, xtk_status status) const;

@@ -132,8 +132,9 @@ class CommandLine {
       case_option(option);
     path("--suite", "FILE", "Run the cases of a suite file instead",
          options_.suite);
-    path("--capture", "FILE",
-         "Check the tensors that another program saved instead", s.capture);
+    if (program == Program::kCheck)
+      path("--capture", "FILE",
+           "Check the tensors that another program saved instead", s.capture);
     text("--filter", "GLOB", "Only cases whose whole name matches",
          options_.filter);
     text("--start-at", "CASE", "Leave out the cases listed before this one",

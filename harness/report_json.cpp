@@ -66,13 +66,18 @@ std::string report_json(const Report& report) {
                                        {"furthest", number(q.furthest)}};
   for (size_t i = 0; i < report.cases.size(); ++i)
     for (const PartTime& t : report.cases[i].times)
-      json["cases"][i]["times"].push_back({{"arm", t.arm},
-                                           {"part", t.part},
-                                           {"microseconds", number(t.mean())},
-                                           {"first", number(t.first)},
-                                           {"second", number(t.second)},
-                                           {"floor", number(t.floor)},
-                                           {"flagged", t.flagged()}});
+      json["cases"][i]["times"].push_back(
+          {{"arm", t.arm},
+           {"part", t.part},
+           {"microseconds", number(t.mean())},
+           {"first", number(t.first)},
+           {"second", number(t.second)},
+           {"floor", number(t.floor)},
+           {"flagged", t.flagged()},
+           {"claimed", number(t.claimed)},
+           {"wall", number(t.wall)},
+           {"clock",
+            report.candidate.device == "cpu" ? "simulator" : "device"}});
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

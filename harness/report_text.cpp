@@ -62,6 +62,15 @@ std::string text_configuration(const Report& report, const Settings& settings,
       settings.schedule.empty() ? "default" : settings.schedule);
   text += fmt::format("built      commit {}, {}, {}, on {}\n", e.commit,
                       e.compiler, e.mpi, e.host);
+  if (const auto& timing = settings.timing)
+    text += fmt::format(
+        "timing     {}, L2 {}; mean of two passes, each the median of {} "
+        "trials "
+        "of {} replays; floors assume {:g} GB/s and {:g} TFLOP/s\n",
+        c.device == "cpu" ? "simulator time, not a kernel time"
+                          : "replay between events",
+        timing->cold ? "cold" : "warm", timing->trials, timing->replays,
+        timing->hbm, timing->tflops);
   text += fmt::format("cases      {}\n", cases);
   return text;
 }
@@ -92,6 +101,7 @@ std::string text_result(const CaseResult& r) {
         t.arm, t.part, t.mean(), t.first, t.second,
         t.floor > 0 ? fmt::format("  floor {:.2f}", t.floor) : "",
         t.flagged() ? "  passes apart" : "");
+  text += text_differences(r.times);
   if (const QueryFp8& q = r.query_fp8; q.rows > 0)
     text += fmt::format(
         "           fp8 query: {} of {} winners of {} rows are others; the "

@@ -290,6 +290,11 @@ class LaunchCase {
     const auto ready = [&](const std::string& arm) {
       launch(arm, layer, t, 0,
              cases::poison(c_.item, c_.plan, c_.settings.seed, layer, t, 0));
+      // Replays must write everything themselves.
+      for (const xtk_tensor tensor : kOutputs)
+        if (published(about(), tensor))
+          fill_output(candidate_, filling(layer, t, 0), tensor,
+                      layout_.bytes(tensor));
     };
     const auto check = [&](const std::string& arm) {
       outputs_.look(candidate_, about(), layer);
@@ -301,8 +306,12 @@ class LaunchCase {
     };
     times_ = time_parts(candidate_, XTK_STAGE_LAUNCH, c_.settings.arms, kParts,
                         *c_.settings.timing, ready, check);
-    for (PartTime& time : times_)
+    for (PartTime& time : times_) {
       time.floor = floor_of(work(time.part, step(t)), *c_.settings.timing);
+      if (time.part == "whole")
+        judgement_.log.record("wall time", where(layer, t, time.arm),
+                              wall_fault(time));
+    }
   }
 
   const CaseContext& c_;

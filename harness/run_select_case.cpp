@@ -161,8 +161,13 @@ class SelectCase {
                         {"whole"}, *c_.settings.timing, ready, check);
     Work work;
     for (const int32_t n : rows_.lengths) work.bytes += sizeof(float) * n;
-    for (PartTime& time : times_)
+    for (PartTime& time : times_) {
       time.floor = floor_of(work, *c_.settings.timing);
+      if (time.part == "whole")
+        judgement_.log.record("wall time",
+                              {-1, -1, -1, -1, c_.arm_name(time.arm)},
+                              wall_fault(time));
+    }
   }
 
   void judge(size_t r, const std::string& arm) {

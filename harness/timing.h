@@ -35,6 +35,8 @@ struct PartTime {
   double second = 0;  // of the second
   double floor = 0;  // what the bytes and the matrix work take at best, without
                      // the launch; 0: none is known
+  double claimed = 0;  // a replay of the long replay, by the candidate's word
+  double wall = 0;     // by this process's clock; 0: there was no long replay
 
   double mean() const { return (first + second) / 2; }
   // The passes are further apart than noise: more than 2% and 0.8 us.
@@ -44,6 +46,17 @@ struct PartTime {
 
 void to_json(nlohmann::json& json, const PartTime& time);
 void from_json(const nlohmann::json& json, PartTime& time);
+
+// One sentence where the candidate's word and the clock differ by more than 5%
+// of the clock over the long replay; else empty.
+std::string wall_fault(const PartTime& time);
+
+// Replays that make a long one of a part that takes so many microseconds.
+int long_replays(double microseconds, int least);
+
+// "each change on its own": one line for each arm after the first, and part,
+// with what it takes less or more than the first arm's. Empty for one arm.
+std::string text_differences(const std::vector<PartTime>& times);
 
 // The median: of an even number, the mean of the middle two. `values` is not
 // empty.
@@ -59,7 +72,7 @@ double floor_of(const Work& work, const Timing& timing);
 
 // Times `parts` of every arm. `ready(arm)` makes an arm's call the last one, so
 // that it is what replays repeat; `check(arm)` looks at what the replays of a
-// whole left.
+// whole left. The whole of each arm also runs as one long replay by the clock.
 std::vector<PartTime> time_parts(
     Candidate& candidate, xtk_stage stage, const std::vector<std::string>& arms,
     const std::vector<std::string>& parts, const Timing& timing,

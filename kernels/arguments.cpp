@@ -205,9 +205,8 @@ void check_score(const xtk_score_args* args) {
   }
 }
 
-void check_replay(const xtk_replay_args* args, const double* microseconds) {
+void check_replay(const xtk_replay_args* args) {
   check_struct(args, "args");
-  check_pointer(microseconds, "microseconds");
   check_between(args->replays, 1, 1'000'000, "replays");
   check_between(args->cold, 0, 1, "cold");
   check_between(args->stage, XTK_STAGE_LAUNCH, XTK_STAGE_SELECT, "stage");

@@ -14,6 +14,6 @@ void check_open(const xtk_open_options* options, int devices);
 void check_launch(const xtk_launch_args* args, const xtk_open_options& options);
 void check_select(const xtk_select_args* args);
 void check_score(const xtk_score_args* args);
-void check_replay(const xtk_replay_args* args, const double* microseconds);
+void check_replay(const xtk_replay_args* args);
 
 }  // namespace exact_topk::kernels

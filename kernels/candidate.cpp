@@ -163,6 +163,12 @@ xtk_status xtk_witness(xtk_candidate* candidate, int32_t row,
   });
 }
 
+xtk_status xtk_prepare_replay(xtk_candidate* candidate,
+                              const xtk_replay_args* args) {
+  return with(candidate,
+              [&](kernels::Session& session) { session.prepare_replay(args); });
+}
+
 xtk_status xtk_replay(xtk_candidate* candidate, const xtk_replay_args* args,
                       double* microseconds) {
   return with(candidate, [&](kernels::Session& session) {

@@ -17,7 +17,7 @@
  * xtk_read xtk_launch xtk_wait XTK_STAGE_SCORE          xtk_score
  *     XTK_STAGE_SELECT         xtk_select
  *     optional                 xtk_view xtk_witness xtk_replay
- * xtk_scratch_bytes
+ * xtk_prepare_replay xtk_scratch_bytes
  *
  * Memory. Every pointer that crosses the ABI is host memory, valid only during
  * the call unless said otherwise. Where the candidate's memory can be read by
@@ -314,6 +314,12 @@ XTK_EXPORT xtk_status xtk_witness(xtk_candidate* candidate, int32_t row,
 XTK_EXPORT xtk_status xtk_replay(xtk_candidate* candidate,
                                  const xtk_replay_args* args,
                                  double* microseconds);
+/* Makes a replay ready (captured, uploaded, warmed up), so that the next
+ * xtk_replay of the same arguments does nothing but the replays: the harness
+ * compares its wall time with what it claims. Any launch, selection or scoring
+ * between the two undoes it. */
+XTK_EXPORT xtk_status xtk_prepare_replay(xtk_candidate* candidate,
+                                         const xtk_replay_args* args);
 /* Device bytes held besides the tensors. */
 XTK_EXPORT uint64_t xtk_scratch_bytes(const xtk_candidate* candidate);
 

@@ -38,7 +38,8 @@ inline constexpr int kGroupRows = 4;    // rows scored in one pass, at most
 inline constexpr int kMaxRuns = 256;    // runs of one request's pages, at most
 inline constexpr int kMinRunPages =
     2;  // pages of a run, at least (one where the request has no more)
-inline constexpr int kBatchPages = 8;  // pages copied to LDS at a time
+inline constexpr int kBatchPages =
+    6;  // pages copied to LDS at a time: two for each of a block's warpgroups
 inline constexpr int kMaxSlices = 64;  // slices of one row, at most
 inline constexpr int kKeysPerSlice =
     1024;  // a slice is not cut below about this many keys
@@ -49,8 +50,16 @@ inline constexpr int kSliceRoom =
 inline constexpr int kTileOutputs = 16;  // outputs of a front tile
 inline constexpr int kQueryHeads = 8;    // heads of an index query task
 
+// Quotient and remainder of numbers from 0 to 2^31, which all numbers here are:
+// a GPU divides 32 bits several times as fast as 64.
+EXACT_TOPK_HOST_DEVICE constexpr int64_t quotient(int64_t a, int64_t b) {
+  return static_cast<uint32_t>(a) / static_cast<uint32_t>(b);
+}
+EXACT_TOPK_HOST_DEVICE constexpr int64_t remainder(int64_t a, int64_t b) {
+  return static_cast<uint32_t>(a) % static_cast<uint32_t>(b);
+}
 EXACT_TOPK_HOST_DEVICE constexpr int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
+  return quotient(a + b - 1, b);
 }
 EXACT_TOPK_HOST_DEVICE constexpr int64_t smaller(int64_t a, int64_t b) {
   return a < b ? a : b;
@@ -77,7 +86,7 @@ EXACT_TOPK_HOST_DEVICE constexpr int select_slices(int64_t n, int rows,
                                                    int most = kMaxSlices) {
   const int64_t pages = ceil_div(n, kPageTokens);
   const int64_t fewest = ceil_div(pages, kMaxSliceKeys / kPageTokens);
-  const int64_t share = larger(1, blocks / larger(1, rows));
+  const int64_t share = larger(1, quotient(blocks, larger(1, rows)));
   const int64_t wanted =
       smaller(smaller(most, share), ceil_div(n, kKeysPerSlice));
   return static_cast<int>(larger(fewest, wanted));
@@ -95,15 +104,16 @@ EXACT_TOPK_HOST_DEVICE constexpr bool valid_split(int64_t n, int slices) {
 // a 16-byte boundary of its score row.
 EXACT_TOPK_HOST_DEVICE constexpr Range slice(int64_t n, int slices, int i) {
   const int64_t pages = ceil_div(n, kPageTokens);
-  return {pages * i / slices * kPageTokens,
-          smaller(n, pages * (i + 1) / slices * kPageTokens)};
+  return {quotient(pages * i, slices) * kPageTokens,
+          smaller(n, quotient(pages * (i + 1), slices) * kPageTokens)};
 }
 
 // Slice that holds a position: the inverse of slice().
 EXACT_TOPK_HOST_DEVICE constexpr int slice_of(int64_t n, int slices,
                                               int64_t position) {
   const int64_t pages = ceil_div(n, kPageTokens);
-  return static_cast<int>(((position / kPageTokens + 1) * slices - 1) / pages);
+  return static_cast<int>(
+      quotient((position / kPageTokens + 1) * slices - 1, pages));
 }
 
 // Keys of the longest slice.
@@ -119,8 +129,8 @@ EXACT_TOPK_HOST_DEVICE constexpr int slice_chunks(int64_t slice_keys) {
 // spread evenly, slice i sits i blocks further.
 EXACT_TOPK_HOST_DEVICE constexpr int slice_block(int rank, int rows, int blocks,
                                                  int i) {
-  const int64_t first = static_cast<int64_t>(rank) * blocks / larger(1, rows);
-  return static_cast<int>((first + i) % blocks);
+  const int64_t first = quotient(int64_t{rank} * blocks, larger(1, rows));
+  return static_cast<int>(remainder(first + i, blocks));
 }
 
 // ---- runs of pages
@@ -138,14 +148,14 @@ EXACT_TOPK_HOST_DEVICE constexpr int score_runs(int64_t keys, int blocks) {
 EXACT_TOPK_HOST_DEVICE constexpr Range run_pages(int64_t keys, int runs,
                                                  int i) {
   const int64_t pages = ceil_div(keys, kPageTokens);
-  return {pages * i / runs, pages * (i + 1) / runs};
+  return {quotient(pages * i, runs), quotient(pages * (i + 1), runs)};
 }
 
 // Run that holds a page: the inverse of run_pages().
 EXACT_TOPK_HOST_DEVICE constexpr int run_of(int64_t keys, int runs,
                                             int64_t page) {
   const int64_t pages = ceil_div(keys, kPageTokens);
-  return static_cast<int>(((page + 1) * runs - 1) / pages);
+  return static_cast<int>(quotient((page + 1) * runs - 1, pages));
 }
 
 EXACT_TOPK_HOST_DEVICE constexpr int run_batches(int64_t pages) {
@@ -156,9 +166,8 @@ EXACT_TOPK_HOST_DEVICE constexpr int run_batches(int64_t pages) {
 // apart so that short requests spread over the grid.
 EXACT_TOPK_HOST_DEVICE constexpr int run_block(int first_row, int rows,
                                                int blocks, int i) {
-  const int64_t first =
-      static_cast<int64_t>(first_row) * blocks / larger(1, rows);
-  return static_cast<int>((first + i) % blocks);
+  const int64_t first = quotient(int64_t{first_row} * blocks, larger(1, rows));
+  return static_cast<int>(remainder(first + i, blocks));
 }
 
 // ---- row groups
@@ -266,7 +275,7 @@ EXACT_TOPK_HOST_DEVICE constexpr int tiles(int outputs) {
 // tasks in ascending order.
 EXACT_TOPK_HOST_DEVICE constexpr int task_block(int64_t task, int64_t offset,
                                                 int blocks) {
-  return static_cast<int>((task + offset) % blocks);
+  return static_cast<int>(remainder(task + offset, blocks));
 }
 
 }  // namespace exact_topk::kernels::layout

@@ -2,6 +2,7 @@
 #include "kernels/replay.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "kernels/backend.h"
 #include "kernels/device_buffer.h"
@@ -117,23 +118,42 @@ constexpr int kWarmUps = 3;  // replays before those that count
 
 }  // namespace
 
-double time_replays(const ReplayRequest& r) {
-  const DeviceBuffer evicting(r.cold ? evicting_bytes(r.device) : 0,
-                              "evicting");
-  const auto milliseconds = [&](int replays, bool work) {
-    return Timed(r.stream,
-                 [&] {
-                   for (int i = 0; i < replays; ++i) {
-                     if (r.cold) evict(evicting, r.stream);
-                     if (work) r.start();
-                   }
-                 })
-        .milliseconds();
-  };
-  milliseconds(std::min(r.replays, kWarmUps), true);
-  const double all = milliseconds(r.replays, true);
-  const double around = r.cold ? milliseconds(r.replays, false) : 0.0;
-  return (all - around) * 1000 / r.replays;
+struct Replay::State {
+  explicit State(const ReplayRequest& r)
+      : request(r),
+        evicting(r.cold ? evicting_bytes(r.device) : 0, "evicting") {
+    Timed(r.stream, [&] {
+      start(std::min(r.replays, kWarmUps), true);
+    }).milliseconds();
+    all.emplace(r.stream, [this] { start(request.replays, true); });
+    if (r.cold)
+      evictions.emplace(r.stream, [this] { start(request.replays, false); });
+  }
+
+  void start(int replays, bool work) const {
+    for (int i = 0; i < replays; ++i) {
+      if (request.cold) evict(evicting, request.stream);
+      if (work) request.start();
+    }
+  }
+
+  ReplayRequest request;           // what is timed
+  DeviceBuffer evicting;           // stored to between cold replays
+  std::optional<Timed> all;        // the replays
+  std::optional<Timed> evictions;  // what cold replays do besides the work
+};
+
+Replay::Replay(const ReplayRequest& request)
+    : state_(std::make_unique<State>(request)) {}
+Replay::~Replay() = default;
+Replay::Replay(Replay&& other) noexcept = default;
+Replay& Replay::operator=(Replay&& other) noexcept = default;
+
+double Replay::microseconds() {
+  const double all = state_->all->milliseconds();
+  const double around =
+      state_->evictions ? state_->evictions->milliseconds() : 0.0;
+  return (all - around) * 1000 / state_->request.replays;
 }
 
 }  // namespace exact_topk::kernels

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 #include "kernels/hip/hip.h"
 
@@ -25,7 +26,21 @@ struct ReplayRequest {
   int device;                   // whose L2
 };
 
-// Mean microseconds of a replay. Throws Failure.
-double time_replays(const ReplayRequest& request);
+// Replays made ready to be timed, once.
+class Replay {
+ public:
+  // Warms up and captures. Throws Failure.
+  explicit Replay(const ReplayRequest& request);
+  ~Replay();
+  Replay(Replay&& other) noexcept;
+  Replay& operator=(Replay&& other) noexcept;
+
+  // Mean microseconds of a replay. Throws Failure. Called once.
+  double microseconds();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;  // what is captured
+};
 
 }  // namespace exact_topk::kernels

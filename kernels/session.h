@@ -11,12 +11,14 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "kernels/base/base_arm.h"
 #include "kernels/candidate.h"
 #include "kernels/head/head_arm.h"
+#include "kernels/replay.h"
 #include "kernels/tensors.h"
 
 namespace exact_topk::kernels {
@@ -37,6 +39,8 @@ class Session {
   void score(const xtk_score_args* args);
   // The paths of a row of the last launch or selection.
   xtk_witness_row witness(int row) const;
+  // Makes a replay ready, so that the next of the same arguments only runs it.
+  void prepare_replay(const xtk_replay_args* args);
   // Mean microseconds of a replay.
   double replay(const xtk_replay_args* args, const double* microseconds);
   uint64_t scratch_bytes() const;
@@ -54,6 +58,19 @@ class Session {
     std::vector<Part> whole;  // in order
     std::vector<Part>
         pieces;  // "front", "key-and-query", "scoring", "selection"
+  };
+
+  // A replay that is ready, until another call comes. It is kept when it has
+  // run: freeing a large graph takes time, which would count as the replay's.
+  struct Prepared {
+    int stage;         // of the call that it repeats
+    std::string part;  // of the call; empty: the whole
+    int replays;       // how often
+    bool cold;         // whether the L2 is evicted before each
+    Replay replay;     // ready
+    bool spent;        // it has run
+
+    bool is(const xtk_replay_args& args) const;
   };
 
   // What the last launch or selection worked on, for the witness; device
@@ -93,9 +110,10 @@ class Session {
   uint32_t tag_ = 0;                   // of the last launch of the head arm
   base::Grid grid_;                    // how kernels are launched
   std::map<std::string, DeviceBuffer>
-      staging_;               // arguments of select and score
-  std::map<int, Call> last_;  // the last call, by stage
-  Witnessed witnessed_{};     // what the last launch or selection worked on
+      staging_;                       // arguments of select and score
+  std::map<int, Call> last_;          // the last call, by stage
+  std::optional<Prepared> prepared_;  // a replay that is ready
+  Witnessed witnessed_{};  // what the last launch or selection worked on
 };
 
 }  // namespace exact_topk::kernels

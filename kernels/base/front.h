@@ -34,7 +34,9 @@ template <int Wave>
 __global__ void input_rows(FrontOperands o) {
   HIP_DYNAMIC_SHARED(NormLds, lds)
   const int row = static_cast<int>(blockIdx.x);
-  if (o.rows.keys(row) > 0) input_task<Wave>(o, row, *lds);
+  if (o.rows.keys(row) > 0)
+    input_task<Wave>(o, row, StoreNorm{o.x + int64_t{row} * o.geometry.hidden},
+                     *lds);
 }
 
 // Grid: any.
@@ -61,7 +63,8 @@ __global__ void norm_rows(FrontOperands o) {
          i += static_cast<int>(blockDim.x))
       values[i] = down[i];
   };
-  if (o.rows.keys(row) > 0) norm_task<Wave>(o, row, fill, *lds);
+  if (o.rows.keys(row) > 0)
+    norm_task<Wave>(o, fill, StoreNorm{o.q_lora + int64_t{row} * count}, *lds);
 }
 
 // Grid: any.
@@ -105,7 +108,7 @@ __global__ void score_rows(ScoreOperands o) {
   const int n = o.rows.keys(row);
   if (n == 0) return;
   hip::QueryBlock block(lds, 1, o.geometry.heads);
-  put_query(o, row, 0, block);
+  put_queries(o, row, 1, block);
   block.complete();
   __syncthreads();
   const int tiles = (n + kPageKeys - 1) / kPageKeys * kPageTiles;

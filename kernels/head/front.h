@@ -52,31 +52,54 @@ __device__ inline InputRows collect_rows(const Operands& o,
                                          const uint64_t* pairs, int count,
                                          std::byte* lds) {
   auto* words = reinterpret_cast<uint32_t*>(lds);
+  const RowTables& rows = o.front.rows;
   const int half = count / 2;
-  for (int row = 0; row < o.front.rows.rows; ++row) {
-    uint32_t* mine = words + row * (half + kRowPad / 2);
-    if (o.front.rows.keys(row) > 0) {
-      collect(pairs + int64_t{row} * half, half, o.tag,
-              [mine](int i, uint32_t payload) { mine[i] = payload; });
+  const int stride = half + kRowPad / 2;
+  for (int first = 0; first < rows.rows;) {
+    int last = first;  // of a run of rows that are all live, or all pad rows
+    const bool live = rows.keys(first) > 0;
+    while (last + 1 < rows.rows && (rows.keys(last + 1) > 0) == live) ++last;
+    const int items = (last - first + 1) * half;
+    uint32_t* to = words + first * stride;
+    const auto put = [&](int i, uint32_t word) {
+      to[i / half * stride + i % half] = word;
+    };
+    if (live) {
+      collect(pairs + int64_t{first} * half, items, o.tag, put);
     } else {
-      for (int i = static_cast<int>(threadIdx.x); i < half;
+      for (int i = static_cast<int>(threadIdx.x); i < items;
            i += static_cast<int>(blockDim.x))
-        mine[i] = 0;
+        put(i, 0);
     }
+    first = last + 1;
   }
   __syncthreads();
   return {reinterpret_cast<const uint16_t*>(lds), count + kRowPad};
 }
+
+// Stores a norm's elements to memory and hands them on.
+struct PublishNorm {
+  StoreNorm store;  // for after the launch
+  uint64_t* pairs;  // [count / 2]
+  uint32_t tag;     // of the launch
+
+  __device__ void operator()(int v, uint2 elements) const {
+    store(v, elements);
+    hip::pair_store(pairs + 2 * v, elements.x, tag);
+    hip::pair_store(pairs + 2 * v + 1, elements.y, tag);
+  }
+};
 
 template <int Wave>
 __device__ inline void input_stage(const Operands& o, std::byte* lds) {
   const int hidden = o.front.geometry.hidden;
   for (int row = 0; row < o.front.rows.rows; ++row) {
     if (o.front.rows.keys(row) == 0 || !row_is_mine(row)) continue;
-    input_task<Wave>(o.front, row, *reinterpret_cast<NormLds*>(lds));
+    const PublishNorm publish{{o.front.x + int64_t{row} * hidden},
+                              o.pairs.x + int64_t{row} * (hidden / 2),
+                              o.tag};
+    input_task<Wave>(o.front, row, publish, *reinterpret_cast<NormLds*>(lds));
     __syncthreads();
-    publish_bf16(o.front.x + int64_t{row} * hidden, hidden,
-                 o.pairs.x + int64_t{row} * (hidden / 2), o.tag);
   }
 }
 
@@ -127,10 +150,11 @@ __device__ inline void norm_stage(const Operands& o, std::byte* lds) {
         values[i] = bits_float(payload);
       });
     };
-    norm_task<Wave>(f, row, fill, *reinterpret_cast<NormLds*>(lds));
+    const PublishNorm publish{{f.q_lora + int64_t{row} * count},
+                              o.pairs.q_lora + int64_t{row} * (count / 2),
+                              o.tag};
+    norm_task<Wave>(f, fill, publish, *reinterpret_cast<NormLds*>(lds));
     __syncthreads();
-    publish_bf16(f.q_lora + int64_t{row} * count, count,
-                 o.pairs.q_lora + int64_t{row} * (count / 2), o.tag);
   }
 }
 

@@ -18,7 +18,7 @@ namespace exact_topk::kernels::head {
 template <class Take>
 __device__ inline void collect(const uint64_t* pairs, int count, uint32_t tag,
                                int thread, int threads, const Take& take) {
-  constexpr int kFlight = 4;  // loads of a thread in flight
+  constexpr int kFlight = 8;  // loads of a thread in flight
   for (int start = thread; start < count; start += threads * kFlight) {
     uint64_t word[kFlight];
     EXACT_TOPK_UNROLL
@@ -29,7 +29,7 @@ __device__ inline void collect(const uint64_t* pairs, int count, uint32_t tag,
     EXACT_TOPK_UNROLL
     for (int f = 0; f < kFlight; ++f) {
       const int i = start + f * threads;
-      if (i >= count) break;
+      if (i >= count) continue;
       const bool ready = static_cast<uint32_t>(word[f] >> 32) == tag;
       take(i, ready ? static_cast<uint32_t>(word[f])
                     : hip::pair_poll(pairs + i, tag));
@@ -42,16 +42,6 @@ __device__ inline void collect(const uint64_t* pairs, int count, uint32_t tag,
                                const Take& take) {
   collect(pairs, count, tag, static_cast<int>(threadIdx.x),
           static_cast<int>(blockDim.x), take);
-}
-
-// Publishes a row of bf16 values, two a pair.
-__device__ inline void publish_bf16(const uint16_t* values, int count,
-                                    uint64_t* pairs, uint32_t tag) {
-  for (int i = static_cast<int>(threadIdx.x); i < count / 2;
-       i += static_cast<int>(blockDim.x))
-    hip::pair_store(pairs + i,
-                    uint32_t{values[2 * i]} | uint32_t{values[2 * i + 1]} << 16,
-                    tag);
 }
 
 }  // namespace exact_topk::kernels::head

@@ -10,16 +10,38 @@
 namespace exact_topk::kernels::head {
 namespace {
 
-// LDS that every stage keeps: the launch's row groups. The stages' own LDS
-// follows, aligned as the score stage wants it.
+// LDS that every stage keeps: the launch's rows and their groups. The stages'
+// own LDS follows, aligned as the score stage wants it.
 struct Plan {
-  layout::Groups groups;          // of the launch
-  bool live[layout::kMaxRows];    // whether each row is
-  bool joined[layout::kMaxRows];  // whether each joins the row before it
+  layout::Groups groups;                // of the launch
+  bool live[layout::kMaxRows];          // whether each row is
+  bool joined[layout::kMaxRows];        // whether each joins the row before it
+  int32_t positions[layout::kMaxRows];  // copies of the launch's inputs
+  int32_t requests[layout::kMaxRows];
+  int32_t slots[layout::kMaxRows];
+  int32_t indptr[layout::kMaxRows];
 };
 constexpr size_t kPlanBytes = 1024;
 static_assert(sizeof(Plan) <= kPlanBytes &&
               kPlanBytes % hip::QueryBlock::kAlignment == 0);
+
+// Copies what the launch says of each row to LDS, all at once, and lets the
+// operands name the copies.
+__device__ void take_rows(Operands& o, Plan& plan) {
+  const auto row = static_cast<int>(threadIdx.x);
+  if (row < o.front.rows.rows) {
+    plan.positions[row] = o.front.rows.positions[row];
+    if (o.requests != nullptr) plan.requests[row] = o.requests[row];
+    if (o.front.slots != nullptr) plan.slots[row] = o.front.slots[row];
+    if (o.select.indptr != nullptr) plan.indptr[row] = o.select.indptr[row];
+  }
+  __syncthreads();
+  o.front.rows.positions = plan.positions;
+  o.score.rows.positions = plan.positions;
+  o.requests = plan.requests;
+  o.front.slots = plan.slots;
+  o.select.indptr = plan.indptr;
+}
 
 // The group rule is a chain of loads: every row's by a thread of its own.
 __device__ void plan_groups(const layout::RowsView& view, Plan& plan) {
@@ -47,6 +69,7 @@ __global__ void __launch_bounds__(kThreads, 1) head_launch(Operands o) {
   HIP_DYNAMIC_SHARED(std::byte, lds)
   Plan& plan = *reinterpret_cast<Plan*>(lds);
   std::byte* stage_lds = lds + kPlanBytes;
+  take_rows(o, plan);
   const layout::RowsView view = o.view();
   if (o.parts & kScorePart) plan_groups(view, plan);
   if (o.parts & kFrontPart) {

@@ -18,7 +18,8 @@
 
 namespace exact_topk::kernels::head {
 
-inline constexpr int kThreads = 512;  // of a block
+inline constexpr int kThreads =
+    384;  // of a block: three warpgroups with 168 registers a thread on NVIDIA
 inline constexpr int kGathers =
     6;  // of a search: two of each digit of 12, 12 and 8 bits
 inline constexpr int kGatherWords = 32;  // pairs of two 16-bit counts: 64 bins
@@ -61,7 +62,7 @@ struct Selection {
   int64_t score_stride;      // entries from one row to the next
   const int32_t* indptr;     // [R], each row's first entry in the list
   int32_t* list;             // out
-  int32_t* own_candidates;   // scratch, [R][kRoom]: positions; each block reads
+  int32_t* own_candidates;   // scratch, [R][kRoom]: entries; each block reads
                              // back only what it wrote
 
   __device__ const float* row_scores(int row) const {

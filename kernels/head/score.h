@@ -20,6 +20,12 @@ inline constexpr int kPageVectors =
     kPageBytes / 16;                 // 16-byte copies of a page
 inline constexpr int kNowhere = -1;  // position of a row that patches nothing
 
+// The rows of a group, as lanes that store scores look them up.
+struct GroupRows {
+  float* scores[layout::kGroupRows];  // of each row, from position 0
+  int keys[layout::kGroupRows];       // n of each row
+};
+
 // LDS of a run: the group's queries and weights, two batches of pages, and
 // which keys this launch writes.
 struct ScoreLds {
@@ -27,11 +33,15 @@ struct ScoreLds {
   uint8_t* pages;    // [2][batch_pages][8448]
   int* written;      // [kMaxRows], positions of the reader's keys that each row
                      // of the launch writes, or kNowhere
+  GroupRows* rows;   // where the group's scores go
+  int32_t* ids;      // [2][kBatchPages], of the batches' pages
 
   __device__ ScoreLds(std::byte* lds, int heads, int batch_pages)
       : query(lds),
         pages(reinterpret_cast<uint8_t*>(lds) + query_bytes(heads)),
-        written(reinterpret_cast<int*>(pages + 2 * batch_pages * kPageBytes)) {}
+        written(reinterpret_cast<int*>(pages + 2 * batch_pages * kPageBytes)),
+        rows(reinterpret_cast<GroupRows*>(written + layout::kMaxRows)),
+        ids(reinterpret_cast<int32_t*>(rows + 1)) {}
   __host__ __device__ static constexpr size_t query_bytes(int heads) {
     return (hip::QueryBlock::bytes(layout::kGroupRows, heads) + 15) / 16 * 16;
   }
@@ -39,34 +49,19 @@ struct ScoreLds {
                                                     int batch_pages) {
     return query_bytes(heads) +
            2 * static_cast<size_t>(batch_pages) * kPageBytes +
-           layout::kMaxRows * sizeof(int);
+           layout::kMaxRows * sizeof(int) + sizeof(GroupRows) +
+           2 * layout::kBatchPages * sizeof(int32_t);
   }
 };
 
-// Starts copying pages [first_page, first_page + pages) of the table to LDS.
-__device__ inline void start_batch(const uint8_t* cache, const int32_t* table,
-                                   int64_t first_page, int pages,
-                                   uint8_t* pages_lds) {
-  const int count = pages * kPageVectors;
-  const int threads = static_cast<int>(blockDim.x);
-  constexpr int kFlight = 4;  // page ids of a thread in flight
-  for (int start = static_cast<int>(threadIdx.x); start < count;
-       start += kFlight * threads) {
-    int32_t page[kFlight];
-    EXACT_TOPK_UNROLL
-    for (int f = 0; f < kFlight; ++f) {
-      const int i = start + f * threads;
-      page[f] = i < count ? table[first_page + i / kPageVectors] : 0;
-    }
-    EXACT_TOPK_UNROLL
-    for (int f = 0; f < kFlight; ++f) {
-      const int i = start + f * threads;
-      if (i < count)
-        hip::copy_start(
-            pages_lds + int64_t{i} * 16,
-            cache + int64_t{page[f]} * kPageBytes + i % kPageVectors * 16);
-    }
-  }
+// Starts copying these pages to LDS.
+__device__ inline void start_batch(const uint8_t* cache, const int32_t* ids,
+                                   int pages, uint8_t* pages_lds) {
+  for (int i = static_cast<int>(threadIdx.x); i < pages * kPageVectors;
+       i += static_cast<int>(blockDim.x))
+    hip::copy_start(pages_lds + int64_t{i} * 16,
+                    cache + int64_t{ids[i / kPageVectors]} * kPageBytes +
+                        i % kPageVectors * 16);
   hip::copies_close();
 }
 
@@ -77,24 +72,27 @@ __device__ inline void take_queries(const Operands& o,
                                     hip::QueryBlock& block) {
   const int heads = o.score.geometry.heads;
   const int words = heads * kHeadDim / 2;
-  for (int i = 0; i < group.rows; ++i) {
-    const int row = group.first + i;
-    if (!(o.parts & kKeyQueryPart)) {
-      put_query(o.score, row, i, block);
-      continue;
-    }
-    collect(o.pairs.query + int64_t{row} * words, words, o.tag,
-            [&](int at, uint32_t payload) { block.put(i, at, payload); });
-    if (o.parts & kFrontPart) {
-      collect(o.pairs.w + int64_t{row} * heads, heads, o.tag,
-              [&](int at, uint32_t payload) {
-                block.put_weight(i, at, bits_float(payload));
-              });
-    } else {
-      for (int at = static_cast<int>(threadIdx.x); at < heads;
-           at += static_cast<int>(blockDim.x))
-        block.put_weight(i, at, o.score.weights[int64_t{row} * heads + at]);
-    }
+  if (!(o.parts & kKeyQueryPart)) {
+    put_queries(o.score, group.first, group.rows, block);
+    return block.complete();
+  }
+  collect(o.pairs.query + int64_t{group.first} * words, group.rows * words,
+          o.tag, [&](int i, uint32_t payload) {
+            block.put(i / words, i % words, payload);
+          });
+  const int weights = group.rows * heads;
+  const int64_t first = int64_t{group.first} * heads;
+  const auto put_weight = [&](int i, float weight) {
+    block.put_weight(i / heads, i % heads, weight);
+  };
+  if (o.parts & kFrontPart) {
+    collect(o.pairs.w + first, weights, o.tag, [&](int i, uint32_t payload) {
+      put_weight(i, bits_float(payload));
+    });
+  } else {
+    for (int i = static_cast<int>(threadIdx.x); i < weights;
+         i += static_cast<int>(blockDim.x))
+      put_weight(i, o.score.weights[first + i]);
   }
   block.complete();
 }
@@ -126,32 +124,24 @@ __device__ inline int patch(const Operands& o, const int* written,
 // Scores a batch in LDS for the group's rows: a wave takes tiles of 16 keys,
 // four waves a page together.
 template <int Wave, int Rows>
-__device__ inline void score_batch(const Operands& o,
-                                   const layout::Group& group,
-                                   int64_t first_page, int pages,
-                                   const hip::QueryBlock& block,
-                                   const uint8_t* pages_lds) {
-  int keys[Rows];
-  EXACT_TOPK_UNROLL
-  for (int i = 0; i < Rows; ++i) keys[i] = o.score.rows.keys(group.first + i);
-  const int lane = hip::lane<Wave>();
+__device__ inline void score_batch(const Operands& o, int64_t first_page,
+                                   int pages, const hip::QueryBlock& block,
+                                   const uint8_t* pages_lds,
+                                   const GroupRows& rows) {
   for (int tile = hip::wave<Wave>(); tile < pages * kPageTiles;
        tile += waves_of_block<Wave>()) {
     const int page = tile / kPageTiles;
     const int first = tile % kPageTiles * hip::kTile;
-    const auto sums = hip::score_tile_block<Wave, Rows>(
-        key_tile(o.score.geometry, pages_lds + page * kPageBytes, first),
-        block);
-    if (lane >= hip::kTile) continue;
-    const auto slot = static_cast<int32_t>(page * kPageKeys + first + lane);
-    const float scale =
-        *reinterpret_cast<const float*>(pages_lds + scale_byte(slot));
-    const int64_t position = (first_page + page) * kPageKeys + first + lane;
-    EXACT_TOPK_UNROLL
-    for (int i = 0; i < Rows; ++i)
-      if (position < keys[i])
-        o.score.scores[(group.first + i) * o.score.score_stride + position] =
-            scale * sums.value[i];
+    const uint8_t* keys = pages_lds + page * kPageBytes;
+    const auto* scales = reinterpret_cast<const float*>(keys + kScalesOffset);
+    const auto position =
+        static_cast<int>(first_page + page) * kPageKeys + first;
+    hip::score_tile_block<Wave, Rows>(key_tile(o.score.geometry, keys, first),
+                                      block, [&](int row, int key, float sum) {
+                                        if (position + key < rows.keys[row])
+                                          rows.scores[row][position + key] =
+                                              scales[first + key] * sum;
+                                      });
   }
 }
 
@@ -170,17 +160,35 @@ __device__ inline void score_run(const Operands& o,
   const auto size_at = [&](int64_t page) {
     return static_cast<int>(layout::smaller(o.batch_pages, pages.end - page));
   };
+  const auto thread = static_cast<int>(threadIdx.x);
   const auto start = [&](int64_t page, int buffer) {
-    start_batch(o.score.cache, table, page, size_at(page),
-                lds.pages + buffer * o.batch_pages * kPageBytes);
+    start_batch(o.score.cache, lds.ids + buffer * layout::kBatchPages,
+                size_at(page), lds.pages + buffer * o.batch_pages * kPageBytes);
   };
+  // This thread's page of a batch; none: 0.
+  const auto id_at = [&](int64_t page) {
+    return thread < o.batch_pages && page + thread < pages.end
+               ? table[page + thread]
+               : 0;
+  };
+  const auto keep_id = [&](int buffer, int32_t id) {
+    if (thread < o.batch_pages)
+      lds.ids[buffer * layout::kBatchPages + thread] = id;
+  };
+  keep_id(0, id_at(pages.begin));
+  keep_id(1, id_at(pages.begin + o.batch_pages));
+  __syncthreads();
   start(pages.begin, 0);
   const bool patching = (o.parts & kKeyQueryPart) != 0;
-  const auto writer = static_cast<int>(threadIdx.x);
-  if (patching && writer < view.rows)
-    lds.written[writer] = layout::patches(view, reader, writer)
-                              ? view.position[writer]
+  if (patching && thread < view.rows)
+    lds.written[thread] = layout::patches(view, reader, thread)
+                              ? view.position[thread]
                               : kNowhere;
+  if (thread < Rows) {
+    const int row = group.first + thread;
+    lds.rows->scores[thread] = o.score.scores + row * o.score.score_stride;
+    lds.rows->keys[thread] = o.score.rows.keys(row);
+  }
   hip::QueryBlock block(lds.query, Rows, heads);
   take_queries(o, group, block);
   int patched = 0;
@@ -201,10 +209,14 @@ __device__ inline void score_run(const Operands& o,
       patched += now;
       if (now > 0) __syncthreads();
     }
-    score_batch<Wave, Rows>(o, group, page, size, block, batch);
+    // Asked for before the work, kept after it: nobody reads this buffer's ids
+    // any more.
+    const int32_t id = id_at(page + 2 * o.batch_pages);
+    score_batch<Wave, Rows>(o, page, size, block, batch, *lds.rows);
+    keep_id(buffer, id);
     __syncthreads();
   }
-  if (threadIdx.x == 0) {
+  if (thread == 0) {
     const int at = group.first * layout::kMaxRuns + run;
     o.run_patched[at] = static_cast<uint32_t>(patched);
     hip::pair_store_release(o.pairs.run_done + at, static_cast<uint32_t>(run),

@@ -61,8 +61,15 @@ struct alignas(16) BinPair {
 inline constexpr int kGatherGroups =
     kThreads / kGatherWords;  // threads that share a gather's slices for a word
 
+// What of a row's slices is a block's.
+struct RowShare {
+  int first;   // its first one; every blocks-th after it is, too
+  int slices;  // of the row, 1 where it is listed whole, 0 without keys
+};
+
 // LDS of a block that selects.
 struct SliceLds {
+  RowShare shares[layout::kMaxRows];  // of this block
   RadixLds radix;  // histogram of a digit, and the search among candidates
   PlaceLds place;  // placement
   BinPair gathered[kGatherGroups][kGatherWords];  // sums over some slices each
@@ -87,7 +94,6 @@ struct SliceKeys {
   int begin;             // first position held
   int held_end;          // one past the last position held
 
-  __device__ int position(int i) const { return i; }
   __device__ uint32_t key(int i) const {
     return i < held_end ? held[i - begin] : radix_key(scores[i]);
   }
@@ -136,30 +142,44 @@ struct SliceView {
 // ----------------------------------------------------------------------------------------------------
 
 // Lists the rows of n <= k whose first slice this block would have, and notes
-// its slices of the longer ones.
+// its slices of the longer ones. A thread works out each row's.
 __device__ inline void take_slices(const Operands& o, SliceLds& lds) {
   const RowTables& rows = o.front.rows;
   const int blocks = static_cast<int>(gridDim.x);
-  const int me = static_cast<int>(blockIdx.x);
-  int live = 0;
-  for (int row = 0; row < rows.rows; ++row) live += rows.keys(row) > 0 ? 1 : 0;
-  int owned = 0;
-  int rank = 0;
-  for (int row = 0; row < rows.rows; ++row) {
-    const int n = rows.keys(row);
-    if (n == 0) continue;
-    const int first = layout::slice_block(rank++, live, blocks, 0);
-    if (n <= o.select.k) {
-      if (first != me) continue;
-      list_all(n, SliceView{o}.entries(row));
-      if (threadIdx.x == 0) o.paths[row] = {0, 1, 0, 0, 1};
-      continue;
+  const auto me = static_cast<int>(threadIdx.x);
+  if (me < rows.rows) {
+    int live = 0;
+    int rank = 0;
+    for (int row = 0; row < rows.rows; ++row) {
+      const int counts = rows.keys(row) > 0 ? 1 : 0;
+      live += counts;
+      rank += row < me ? counts : 0;
     }
-    const int slices = layout::select_slices(n, live, blocks, o.most_slices);
-    for (int i = (me - first + blocks) % blocks; i < slices;
-         i += blocks, ++owned)
-      if (threadIdx.x == 0)
-        lds.owned[owned] = {row, i, slices, {0, 0, o.select.k, n}, 0, 0, 0, 0};
+    const int n = rows.keys(me);
+    const int first = layout::slice_block(rank, live, blocks, 0);
+    const int ahead = static_cast<int>(blockIdx.x) - first;
+    lds.shares[me] = {ahead < 0 ? ahead + blocks : ahead,
+                      n == 0            ? 0
+                      : n <= o.select.k ? 1
+                                        : layout::select_slices(n, live, blocks,
+                                                                o.most_slices)};
+  }
+  __syncthreads();
+  int owned = 0;
+  for (int row = 0; row < rows.rows; ++row) {
+    const RowShare share = lds.shares[row];
+    const int n = rows.keys(row);
+    for (int i = share.first; i < share.slices; i += blocks) {
+      if (n <= o.select.k) {
+        list_all(n, SliceView{o}.entries(row));
+        if (threadIdx.x == 0) o.paths[row] = {0, 1, 0, 0, 1};
+      } else {
+        if (threadIdx.x == 0)
+          lds.owned[owned] = {row, i, share.slices, {0, 0, o.select.k, n}, 0, 0,
+                              0,   0};
+        ++owned;
+      }
+    }
   }
   if (threadIdx.x == 0) lds.owned_count = owned;
   __syncthreads();
@@ -410,7 +430,6 @@ struct SharedCandidates {
   const uint32_t* low;  // bits that the prefix leaves open
   uint32_t prefix;      // the bits that they share
 
-  __device__ int position(int i) const { return i; }
   __device__ uint32_t key(int i) const { return prefix | low[i]; }
   __device__ uint4 four(int i) const {
     const uint4 v = *reinterpret_cast<const uint4*>(low + i);
@@ -427,28 +446,30 @@ __device__ inline void place_slice(const SliceView& view, const OwnedSlice& s,
   const layout::Range range = view.range(s);
   const SliceKeys keys = view.keys(s, lds);
   const Entries entries = view.entries(s.row);
-  const Threshold& threshold = s.threshold;
+  const Threshold threshold = s.threshold;
   const Offsets offsets{s.above_before, s.at_before};
-  const auto above = [&](int index, int position) {
-    entries.set(index, position);
+  const auto look_up = [&](int i) { return entries_from(entries, i); };
+  const auto above = [&](int index, const Placed& placed) {
+    entries.list[index] = placed.entry;
   };
   const auto begin = static_cast<int>(range.begin);
   const auto end = static_cast<int>(range.end);
   if (threshold.bits == kKeyBits) {
-    const auto tie = [&](int index, int position) {
+    const auto tie = [&](int index, const Placed& placed) {
       if (index < threshold.wanted)
-        entries.set(o.select.k - threshold.wanted + index, position);
+        entries.list[o.select.k - threshold.wanted + index] = placed.entry;
     };
-    place<Wave>(keys, begin, end, threshold, offsets, above, tie, lds.place);
+    place<Wave>(keys, begin, end, threshold, offsets, look_up, above, tie,
+                lds.place);
   } else {
     uint64_t* pairs = o.pairs.candidate + int64_t{s.row} * kRoom;
     int32_t* own = o.select.own_candidates + int64_t{s.row} * kRoom;
     const uint32_t open = ~0u >> threshold.bits;
-    const auto candidate = [&](int index, int position) {
-      own[index] = position;
-      hip::pair_store(pairs + index, keys.key(position) & open, o.tag);
+    const auto candidate = [&](int index, const Placed& placed) {
+      own[index] = placed.entry;
+      hip::pair_store(pairs + index, placed.key & open, o.tag);
     };
-    place<Wave>(keys, begin, end, threshold, offsets, above, candidate,
+    place<Wave>(keys, begin, end, threshold, offsets, look_up, above, candidate,
                 lds.place);
   }
 }
@@ -458,7 +479,7 @@ template <int Wave>
 __device__ inline void resolve_slice(const SliceView& view, const OwnedSlice& s,
                                      SliceLds& lds) {
   const Operands& o = view.o;
-  const Threshold& stopped = s.threshold;
+  const Threshold stopped = s.threshold;
   const int32_t* own = o.select.own_candidates + int64_t{s.row} * kRoom;
   const Entries entries = view.entries(s.row);
   collect(o.pairs.candidate + int64_t{s.row} * kRoom, stopped.sharing, o.tag,
@@ -467,19 +488,27 @@ __device__ inline void resolve_slice(const SliceView& view, const OwnedSlice& s,
   const SharedCandidates keys{lds.candidates, stopped.prefix};
   const Threshold threshold = search_candidates<Wave>(keys, stopped, lds.radix);
   const int first = s.at_before;
+  const int last = first + s.at;
   const auto mine = [&](int candidate) {
-    return candidate >= first && candidate < first + s.at;
+    return candidate >= first && candidate < last;
   };
-  const auto above = [&](int index, int candidate) {
-    if (mine(candidate))
-      entries.set(o.select.k - stopped.wanted + index, own[candidate]);
+  const auto look_up = [&](int i) {
+    LaneEntries found;
+    EXACT_TOPK_UNROLL
+    for (int e = 0; e < kLaneKeys; ++e)
+      found.entry[e] = mine(i + e) ? own[i + e] : 0;
+    return found;
   };
-  const auto tie = [&](int index, int candidate) {
-    if (mine(candidate) && index < threshold.wanted)
-      entries.set(o.select.k - threshold.wanted + index, own[candidate]);
+  const auto above = [&](int index, const Placed& placed) {
+    if (mine(placed.number))
+      entries.list[o.select.k - stopped.wanted + index] = placed.entry;
   };
-  place<Wave>(keys, 0, stopped.sharing, threshold, Offsets{0, 0}, above, tie,
-              lds.place);
+  const auto tie = [&](int index, const Placed& placed) {
+    if (mine(placed.number) && index < threshold.wanted)
+      entries.list[o.select.k - threshold.wanted + index] = placed.entry;
+  };
+  place<Wave>(keys, 0, stopped.sharing, threshold, Offsets{0, 0}, look_up,
+              above, tie, lds.place);
   __syncthreads();
 }
 

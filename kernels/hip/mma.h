@@ -51,8 +51,7 @@ RowValues<Rows> score_tile_rows(const KeyTile& keys,
 /// In lane l, for each of `rows` rows r: sum over `inputs` i of
 /// weights[l mod 16][i] * x[r][i]. Weights are [16][weight_stride] and x is
 /// [rows][x_stride], each bf16 (uint16_t) or float. Only the first `outputs`
-/// weight rows are read; the others give 0. (On NVIDIA `inputs` is a multiple
-/// of 32, every row starts on a 16-byte boundary, and x is bf16.)
+/// weight rows are read; the others give 0.
 template <int Wave, class Weight, class Input>
 RowValues<kTileRows> front_tile(const Weight* weights, int weight_stride,
                                 int outputs, const Input* x, int x_stride,
@@ -196,16 +195,37 @@ class QueryBlock {
   int heads_;        // H
 };
 
-/// score_tile_rows for queries in LDS. Up to four waves of a block call
-/// together (wave % 4 of 0..3), each with its own keys: on NVIDIA they are one
-/// warpgroup, which multiplies together.
-template <int Wave, int Rows>
-__device__ inline RowValues<Rows> score_tile_block(
-    const KeyTile& keys, const QueryBlock& block EXACT_TOPK_SITE_PARAMETER) {
+/// score_tile_rows for queries in LDS: calls sink(row, key, score) once for
+/// every row and each of the 16 keys, in one lane or another. Up to four waves
+/// of a block call together (wave % 4 of 0..3), each with its own keys: on
+/// NVIDIA they are one warpgroup, which multiplies together.
+template <int Wave, int Rows, class Sink>
+__device__ inline void score_tile_block(
+    const KeyTile& keys, const QueryBlock& block,
+    const Sink& sink EXACT_TOPK_SITE_PARAMETER) {
   ScoreQuery queries[Rows];
   for (int r = 0; r < Rows; ++r) queries[r] = block.query(r);
-  return score_tile_rows<Wave, Rows>(keys, queries,
-                                     block.heads() EXACT_TOPK_SITE_ARGUMENT);
+  const RowValues<Rows> scores = score_tile_rows<Wave, Rows>(
+      keys, queries, block.heads() EXACT_TOPK_SITE_ARGUMENT);
+  const int lane = hip::lane<Wave>();
+  if (lane >= kTile) return;
+  for (int r = 0; r < Rows; ++r) sink(r, lane, scores.value[r]);
+}
+
+/// front_tile as the kernels use it: calls sink(row, output, sum) once for each
+/// of 8 rows and 16 outputs, in one lane or another. `inputs` is a multiple of
+/// 32, every row starts on a 16-byte boundary, and x is bf16.
+template <int Wave, class Weight, class Sink>
+__device__ inline void front_tile_to(
+    const Weight* weights, int weight_stride, int outputs, const uint16_t* x,
+    int x_stride, int rows, int inputs,
+    const Sink& sink EXACT_TOPK_SITE_PARAMETER) {
+  const auto sums =
+      front_tile<Wave>(weights, weight_stride, outputs, x, x_stride, rows,
+                       inputs EXACT_TOPK_SITE_ARGUMENT);
+  const int lane = hip::lane<Wave>();
+  if (lane >= kTile) return;
+  for (int r = 0; r < kTileRows; ++r) sink(r, lane, sums.value[r]);
 }
 
 #undef EXACT_TOPK_SITE_PARAMETER

@@ -12,15 +12,22 @@
 // The order of a dot product is the instruction's own, over dims as permuted
 // here; then each lane adds 8 of 32 heads by fused multiply-add, and the four
 // lanes of a key add up, neighbours first. Dims are permuted so that the 32
-// that a lane holds of a key are neighbours in memory: position 16 s + 2 t + e
-// of the product is dim 32 t + 4 s + e, position 16 s + 8 + 2 t + e is dim
-// 32 t + 4 s + 2 + e (s 0..7, t 0..3, e 0..1).
+// that a lane holds of a key are neighbours in memory, and so that two codes of
+// one word become a pair of bf16 without moving apart: position 16 s + 2 t + e
+// of the product is dim 32 t + 4 s + 2 e, position 16 s + 8 + 2 t + e is dim
+// 32 t + 4 s + 2 e + 1 (s 0..7, t 0..3, e 0..1).
+//
+// Keys stand as their codes' bits in the places of a bf16's, which is 2^-120
+// (e4m3fn) or 2^-119 (fnuz) times the key. Queries are multiplied by 2^60 when
+// they are put into LDS, and the sum over heads by what is left: all exact, and
+// products stay far from both ends of f32 for queries from 2^-60 to 2^60. NaN
+// codes stand for numbers: no key that counts has one.
 //
 // Front: bf16 weights are the A operand of mma, read from memory once, inputs
 // the B operand. In both a lane takes 8 neighbouring elements of a row at a
-// time; the order of a sum is the instruction's own. f32 weights are few: each
-// lane sums every other 4 of an output's elements by fused multiply-add, and
-// the two lanes of an output add up.
+// time; the order of a sum is the instruction's own. f32 weights are few: a
+// lane sums 4 neighbouring elements in every 128 by fused multiply-add, and
+// lanes add up by halves.
 
 #include <cstddef>
 #include <cstdint>
@@ -57,14 +64,20 @@ class QueryBlock {
   /// Word `word` of row `row`'s bf16 [H][128]: two neighbouring dims.
   __device__ void put(int row, int word, uint32_t dims) {
     const int dim = word % 64 * 2;
-    const int position =
-        dim % 32 / 4 * 16 + dim / 32 * 2 + (dim % 4 == 0 ? 0 : 8);
+    const int position = dim % 32 / 4 * 16 + dim / 32 * 2 + dim % 4 / 2;
     const int n = row * kHeadTile + word / 64 % kHeadTile;
-    const int chunk = position % 64 / 8 ^ n % 8;
     std::byte* const at = tile(word / 64 / kHeadTile) +
                           position / 64 * half_bytes() + n / 8 * 1024 +
-                          n % 8 * 128 + chunk * 16 + position % 8 * 2;
-    *reinterpret_cast<uint32_t*>(at) = dims;
+                          n % 8 * 128 + position % 8 * 2;
+    const int chunk = position % 64 / 8;
+    uint32_t scaled;
+    asm("mul.rn.bf16x2 %0, %1, %2;"
+        : "=r"(scaled)
+        : "r"(dims), "r"(0x5D805D80u));  // 2^60 twice
+    *reinterpret_cast<uint16_t*>(at + (chunk ^ n % 8) * 16) =
+        static_cast<uint16_t>(scaled);
+    *reinterpret_cast<uint16_t*>(at + (chunk + 1 ^ n % 8) * 16) =
+        static_cast<uint16_t>(scaled >> 16);
   }
   __device__ void put_weight(int row, int head, float weight) {
     reinterpret_cast<float*>(weights())[row * heads_ + head] = weight;
@@ -100,48 +113,31 @@ class QueryBlock {
 
 namespace nvidia {
 
-// Two e4m3 codes in bytes 1 and 3 as bf16: exponent and mantissa bits moved to
-// their places, times the power of two that makes up for the bias; exact,
-// subnormals too. NaN codes become large numbers: no key that counts has one.
-__device__ inline uint32_t bf16_pair(uint32_t codes, uint32_t bias) {
-  const uint32_t bits = (codes & 0x80008000u) | (codes >> 4 & 0x07F007F0u);
-  uint32_t value;
-  asm("mul.rn.bf16x2 %0, %1, %2;" : "=r"(value) : "r"(bits), "r"(bias));
-  return value;
-}
-
 // This lane's part of 16 keys for the matrix unit, by steps of 16 positions.
 struct KeyFragment {
   uint32_t step[8][4];
 
   __device__ KeyFragment(const KeyTile& keys, int lane) {
-    const uint32_t bias =
-        keys.fnuz ? 0x7B007B00u : 0x7B807B80u;  // 2^119, 2^120 in bf16
-    const int group = lane / 4;
     const int dim = lane % 4 * 32;
     const bool plain = keys.layout == KeyLayout::plain;
-    // Odd groups take their halves in the other order: their lanes would
-    // otherwise meet those of even groups in the same LDS banks.
-    const int first = group % 2;
+#pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int token = keys.first + group + 8 * half;
+      const int token = keys.first + lane / 4 + 8 * half;
       const uint8_t* at =
           keys.page +
           (plain ? token * 128 + dim
                  : token / 16 * 2048 + dim / 16 * 256 + token % 16 * 16);
-      const int other = plain ? 16 : 256;
-      const uint4 a =
-          *reinterpret_cast<const uint4*>(at + (first == 0 ? 0 : other));
-      const uint4 b =
-          *reinterpret_cast<const uint4*>(at + (first == 0 ? other : 0));
-      const uint4 low = first == 0 ? a : b;
-      const uint4 high = first == 0 ? b : a;
+      const uint4 low = *reinterpret_cast<const uint4*>(at);
+      const uint4 high =
+          *reinterpret_cast<const uint4*>(at + (plain ? 16 : 256));
       const uint32_t word[8] = {low.x,  low.y,  low.z,  low.w,
                                 high.x, high.y, high.z, high.w};
 #pragma unroll
       for (int s = 0; s < 8; ++s) {
-        step[s][half] = bf16_pair(__byte_perm(word[s], 0, 0x1404), bias);
-        step[s][2 + half] = bf16_pair(__byte_perm(word[s], 0, 0x3424), bias);
+        // Sign to bit 15, exponent and mantissa to bits 10..4, in both halves.
+        const uint32_t w = word[s];
+        step[s][half] = (w << 8 & 0x80008000u) | (w << 4 & 0x07F007F0u);
+        step[s][2 + half] = (w & 0x80008000u) | (w >> 4 & 0x07F007F0u);
       }
     }
   }
@@ -156,7 +152,7 @@ __device__ inline uint64_t descriptor(const std::byte* lds) {
          uint64_t{1024 >> 4} << 32 | uint64_t{1} << 62;
 }
 
-// One step of 16 positions: 64 keys times 32 or 64 heads.
+// One step of 16 positions: 64 keys times 32, 64 or 128 heads.
 __device__ inline void multiply(float (&d)[16], const uint32_t (&a)[4],
                                 uint64_t b, bool add) {
   asm volatile(
@@ -185,6 +181,34 @@ __device__ inline void multiply(float (&d)[32], const uint32_t (&a)[4],
         "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]),
         "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]),
         "+f"(d[31])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b),
+        "r"(static_cast<int>(add)));
+}
+
+__device__ inline void multiply(float (&d)[64], const uint32_t (&a)[4],
+                                uint64_t b, bool add) {
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %69, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, "
+      "%30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, "
+      "%44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, "
+      "%58, %59, %60, %61, %62, %63}, "
+      "{%64, %65, %66, %67}, %68, p, 1, 1, 0;\n}"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
+        "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]),
+        "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
+        "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
+        "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]),
+        "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]),
+        "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),
+        "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]),
+        "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]),
+        "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]), "+f"(d[50]),
+        "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
+        "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]),
+        "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b),
         "r"(static_cast<int>(add)));
 }
@@ -231,55 +255,86 @@ __device__ inline void add_heads(const KeyFragment& keys,
 
 }  // namespace nvidia
 
-/// score_tile_rows for queries in LDS; the four waves of a warpgroup call
-/// together, each with its own keys.
-template <int Wave, int Rows>
-__device__ inline RowValues<Rows> score_tile_block(const KeyTile& keys,
-                                                   const QueryBlock& block) {
+namespace nvidia {
+
+// Adds up the partial sums of a key's four lanes, each lane keeping some of the
+// results, and calls sink(row, key, sum). Where two rows or keys are to be
+// parted, each lane of a pair sends the other one's.
+template <int Wave, int Rows, class Sink>
+__device__ inline void add_lanes(const PartialScores<Rows>& sums, int lane,
+                                 float unit, const Sink& sink) {
+  const bool odd = lane % 2 == 1;
+  const bool upper = lane % 4 >= 2;
+  const int key = lane / 4;
+  const auto part = [&](float even, float other, bool second, int mask) {
+    return (second ? other : even) +
+           shuffle_xor<Wave>(second ? even : other, mask);
+  };
+  if constexpr (Rows == 1) {
+    float sum = part(sums.key[0][0], sums.key[1][0], odd, 1);
+    sum += shuffle_xor<Wave>(sum, 2);
+    if (!upper) sink(0, key + (odd ? 8 : 0), sum * unit);
+  } else if constexpr (Rows == 2) {
+    const float low = part(sums.key[0][0], sums.key[0][1], odd, 1);
+    const float high = part(sums.key[1][0], sums.key[1][1], odd, 1);
+    sink(odd ? 1 : 0, key + (upper ? 8 : 0), part(low, high, upper, 2) * unit);
+  } else {
+    const int row = lane % 4;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float* const s = sums.key[half];
+      const float first = part(s[0], s[1], odd, 1);
+      const float second = part(s[2], Rows == 4 ? s[Rows - 1] : 0.0f, odd, 1);
+      const float sum = part(first, second, upper, 2);
+      if (row < Rows) sink(row, key + 8 * half, sum * unit);
+    }
+  }
+}
+
+}  // namespace nvidia
+
+/// As mma.h says; the four waves of a warpgroup call together, each with its
+/// own keys.
+template <int Wave, int Rows, class Sink>
+__device__ inline void score_tile_block(const KeyTile& keys,
+                                        const QueryBlock& block,
+                                        const Sink& sink) {
   const int lane = hip::lane<Wave>();
   const nvidia::KeyFragment fragment(keys, lane);
   nvidia::PartialScores<Rows> sums = {};
   for (int tile = 0; tile < block.head_tiles(); ++tile) {
-    if constexpr (Rows >= 2)
-      nvidia::add_heads<2>(fragment, block, tile, 0, lane, sums);
-    if constexpr (Rows == 4)
-      nvidia::add_heads<2>(fragment, block, tile, 2, lane, sums);
-    if constexpr (Rows % 2 == 1)
-      nvidia::add_heads<1>(fragment, block, tile, Rows - 1, lane, sums);
-  }
-  RowValues<Rows> mine;
-  const int source = lane % 8 * 4;
-#pragma unroll
-  for (int r = 0; r < Rows; ++r) {
-    float total[2];
-#pragma unroll
-    for (int key = 0; key < 2; ++key) {
-      float sum = sums.key[key][r];
-      sum += shuffle_xor<Wave>(sum, 1);
-      sum += shuffle_xor<Wave>(sum, 2);
-      total[key] = shuffle<Wave>(sum, source);
+    // The wider, the better: a product waits for its keys' registers as long
+    // whatever its width.
+    if constexpr (Rows == 4) {
+      nvidia::add_heads<4>(fragment, block, tile, 0, lane, sums);
+    } else {
+      if constexpr (Rows >= 2)
+        nvidia::add_heads<2>(fragment, block, tile, 0, lane, sums);
+      if constexpr (Rows % 2 == 1)
+        nvidia::add_heads<1>(fragment, block, tile, Rows - 1, lane, sums);
     }
-    mine.value[r] = lane % kTile < 8 ? total[0] : total[1];
   }
-  return mine;
+  nvidia::add_lanes<Wave>(sums, lane, keys.fnuz ? 0x1p59f : 0x1p60f, sink);
 }
 
 namespace nvidia {
 
-// Lane l's values, output l mod 16 of each row, from those that a product left
-// in the lanes: outputs l / 4 and 8 more of rows 2 (l mod 4) and the next.
-template <int Wave>
-__device__ inline RowValues<kTileRows> by_output(const float (&d)[4],
-                                                 int lane) {
-  RowValues<kTileRows> mine;
+// Adds up Have sums over the lanes by halves; each lane keeps half of what it
+// has, so that lane l ends with sum l in the first place. (A loop over the
+// halves would index registers by a variable.)
+template <int Have, int Count>
+__device__ inline void add_halves(float (&sum)[Count], int lane) {
+  if constexpr (Have > 1) {
+    constexpr int kHalf = Have / 2;
+    const bool upper = (lane & kHalf) != 0;
 #pragma unroll
-  for (int r = 0; r < kTileRows; ++r) {
-    const int source = lane % 8 * 4 + r / 2;
-    const float low = shuffle<Wave>(d[r % 2], source);
-    const float high = shuffle<Wave>(d[2 + r % 2], source);
-    mine.value[r] = lane % kTile < 8 ? low : high;
+    for (int k = 0; k < kHalf; ++k) {
+      const float keep = upper ? sum[k + kHalf] : sum[k];
+      const float send = upper ? sum[k] : sum[k + kHalf];
+      sum[k] = keep + __shfl_xor_sync(~0u, send, kHalf);
+    }
+    add_halves<kHalf>(sum, lane);
   }
-  return mine;
 }
 
 __device__ inline uint4 load_row(const uint16_t* row, bool there) {
@@ -298,10 +353,11 @@ __device__ inline void multiply(float (&d)[4], uint32_t a0, uint32_t a1,
 }  // namespace nvidia
 
 /// As mma.h says; bf16 weights.
-template <int Wave>
-__device__ inline RowValues<kTileRows> front_tile(
-    const uint16_t* weights, int weight_stride, int outputs, const uint16_t* x,
-    int x_stride, int rows, int inputs) {
+template <int Wave, class Sink>
+__device__ inline void front_tile_to(const uint16_t* weights, int weight_stride,
+                                     int outputs, const uint16_t* x,
+                                     int x_stride, int rows, int inputs,
+                                     const Sink& sink) {
   constexpr int kStep = 32;  // elements of a row, 8 a lane
   const int lane = hip::lane<Wave>();
   const int group = lane / 4;
@@ -322,40 +378,50 @@ __device__ inline RowValues<kTileRows> front_tile(
     nvidia::multiply(d, a.x, b.x, a.y, b.y, v.x, v.y);
     nvidia::multiply(d, a.z, b.z, a.w, b.w, v.z, v.w);
   }
-  return nvidia::by_output<Wave>(d, lane);
+#pragma unroll
+  for (int e = 0; e < 4; ++e)
+    sink(lane % 4 * 2 + e % 2, group + e / 2 * 8, d[e]);
 }
 
 /// As mma.h says; f32 weights.
-template <int Wave>
-__device__ inline RowValues<kTileRows> front_tile(
-    const float* weights, int weight_stride, int outputs, const uint16_t* x,
-    int x_stride, int rows, int inputs) {
+template <int Wave, class Sink>
+__device__ inline void front_tile_to(const float* weights, int weight_stride,
+                                     int outputs, const uint16_t* x,
+                                     int x_stride, int rows, int inputs,
+                                     const Sink& sink) {
+  constexpr int kSome = 4;  // outputs at a time
   const int lane = hip::lane<Wave>();
-  const int output = lane % kTile;
-  RowValues<kTileRows> mine = {};
-  if (output < outputs) {
-    const float* const row =
-        weights + static_cast<size_t>(output) * weight_stride;
+  for (int first = 0; first < kTile; first += kSome) {
+    float sum[kSome * kTileRows] = {};
 #pragma unroll 2
-    for (int i = lane / kTile * 4; i < inputs; i += 8) {
-      const float4 w = *reinterpret_cast<const float4*>(row + i);
+    for (int i = lane * 4; i < inputs; i += Wave * 4) {
+      float4 w[kSome];
+#pragma unroll
+      for (int o = 0; o < kSome; ++o)
+        w[o] = first + o < outputs
+                   ? *reinterpret_cast<const float4*>(
+                         weights +
+                         static_cast<size_t>(first + o) * weight_stride + i)
+                   : float4{0, 0, 0, 0};
 #pragma unroll
       for (int r = 0; r < kTileRows; ++r) {
-        if (r >= rows) break;
-        const uint2 v = *reinterpret_cast<const uint2*>(
-            x + static_cast<size_t>(r) * x_stride + i);
-        float sum = mine.value[r];
-        sum = fmaf(w.x, __uint_as_float(v.x << 16), sum);
-        sum = fmaf(w.y, __uint_as_float(v.x & 0xFFFF0000u), sum);
-        sum = fmaf(w.z, __uint_as_float(v.y << 16), sum);
-        mine.value[r] = fmaf(w.w, __uint_as_float(v.y & 0xFFFF0000u), sum);
+        const uint2 v = r < rows
+                            ? *reinterpret_cast<const uint2*>(
+                                  x + static_cast<size_t>(r) * x_stride + i)
+                            : uint2{0, 0};
+#pragma unroll
+        for (int o = 0; o < kSome; ++o) {
+          float& s = sum[o * kTileRows + r];
+          s = fmaf(w[o].x, __uint_as_float(v.x << 16), s);
+          s = fmaf(w[o].y, __uint_as_float(v.x & 0xFFFF0000u), s);
+          s = fmaf(w[o].z, __uint_as_float(v.y << 16), s);
+          s = fmaf(w[o].w, __uint_as_float(v.y & 0xFFFF0000u), s);
+        }
       }
     }
+    nvidia::add_halves<Wave>(sum, lane);
+    sink(lane % kTileRows, first + lane / kTileRows, sum[0]);
   }
-#pragma unroll
-  for (int r = 0; r < kTileRows; ++r)
-    mine.value[r] += shuffle_xor<Wave>(mine.value[r], kTile);
-  return mine;
 }
 
 }  // namespace exact_topk::hip

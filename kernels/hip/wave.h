@@ -123,6 +123,13 @@ uint32_t wave_exclusive_scan(uint32_t value, EXACT_TOPK_SITE) {
   return wave_inclusive_scan<Wave>(value, site) - value;
 }
 
+/// Sum over the wave, modulo 2^32, in every lane.
+template <int Wave>
+uint32_t wave_total(uint32_t value, EXACT_TOPK_SITE) {
+  cpu::require_wave<Wave>();
+  return cpu::reduce<std::plus<uint32_t>>(value, site);
+}
+
 #undef EXACT_TOPK_SITE
 
 #else
@@ -187,6 +194,17 @@ template <int Wave>
 __device__ inline bool all(bool yes) {
   return detail::vote(!yes) == 0;
 }
+/// Whether every lane has the same value.
+template <int Wave>
+__device__ inline bool all_same(uint64_t value) {
+#if defined(EXACT_TOPK_HIP_NVIDIA)
+  int same = 0;
+  __match_all_sync(~0u, static_cast<unsigned long long>(value), &same);
+  return same != 0;
+#else
+  return all<Wave>(value == shuffle<Wave>(value, 0));
+#endif
+}
 template <int Wave>
 __device__ inline float wave_sum(float value) {
 #pragma unroll
@@ -201,6 +219,16 @@ __device__ inline T wave_max(T value) {
     value = value < other ? other : value;
   }
   return value;
+}
+template <int Wave>
+__device__ inline uint32_t wave_total(uint32_t value) {
+#if defined(EXACT_TOPK_HIP_NVIDIA)
+  return __reduce_add_sync(~0u, value);
+#else
+#pragma unroll
+  for (int d = Wave / 2; d > 0; d /= 2) value += shuffle_xor<Wave>(value, d);
+  return value;
+#endif
 }
 template <int Wave>
 __device__ inline uint32_t wave_inclusive_scan(uint32_t value) {

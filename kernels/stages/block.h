@@ -45,12 +45,13 @@ __device__ inline BlockScan block_scan(unsigned value, unsigned* totals) {
   const unsigned inclusive = hip::wave_inclusive_scan<Wave>(value);
   if (hip::lane<Wave>() == Wave - 1) totals[hip::wave<Wave>()] = inclusive;
   __syncthreads();
-  BlockScan scan{inclusive - value, 0};
-  for (int w = 0; w < waves_of_block<Wave>(); ++w) {
-    if (w < hip::wave<Wave>()) scan.before += totals[w];
-    scan.all += totals[w];
-  }
-  return scan;
+  const int lane = hip::lane<Wave>();
+  const unsigned total = lane < waves_of_block<Wave>() ? totals[lane] : 0;
+  const unsigned through = hip::wave_inclusive_scan<Wave>(total);
+  const unsigned before =
+      hip::shuffle<Wave>(through - total, hip::wave<Wave>());
+  return {before + inclusive - value,
+          hip::shuffle<Wave>(through, waves_of_block<Wave>() - 1)};
 }
 
 }  // namespace exact_topk::kernels

@@ -39,9 +39,10 @@ __host__ __device__ inline int up_tasks(const Geometry& g) {
   return tiles_of(g.heads * kHeadDim);
 }
 
-template <int Wave>
+// out takes the row's x, as norm_kept gives it.
+template <int Wave, class Out>
 __device__ inline void input_task(const FrontOperands& o, int row,
-                                  NormLds& lds) {
+                                  const Out& out, NormLds& lds) {
   const int hidden = o.geometry.hidden;
   const int64_t start = int64_t{row} * hidden;
   const bool embed = o.kind == Kind::kEmbed;
@@ -50,7 +51,7 @@ __device__ inline void input_task(const FrontOperands& o, int row,
       o.residual + start, o.partials + start, int64_t{o.rows.rows} * hidden,
       o.partial_count};
   rms_norm<Wave>(h, hidden, o.weights.input_gamma, o.geometry.rms_eps, lds,
-                 o.x + start);
+                 out);
 }
 
 inline constexpr int kProjectParts =
@@ -85,14 +86,16 @@ __device__ inline void project_tile(const Weight* matrix, int outputs,
        part += waves_of_block<Wave>()) {
     const int begin = units * part / kProjectParts * kPartUnit;
     const int end = units * (part + 1) / kProjectParts * kPartUnit;
-    hip::RowValues<hip::kTileRows> sums = {};
-    if (begin < end)
-      sums = hip::front_tile<Wave>(weights + begin, inputs, count,
-                                   x.values + begin, x.stride, rows.rows,
-                                   end - begin);
-    if (lane < hip::kTile)
-      for (int r = 0; r < hip::kTileRows; ++r)
-        lds.sums[part][r][lane] = sums.value[r];
+    const auto keep = [&](int row, int output, float sum) {
+      lds.sums[part][row][output] = sum;
+    };
+    if (begin < end) {
+      hip::front_tile_to<Wave>(weights + begin, inputs, count, x.values + begin,
+                               x.stride, rows.rows, end - begin, keep);
+    } else {
+      for (int i = lane; i < hip::kTileRows * hip::kTile; i += Wave)
+        keep(i / hip::kTile, i % hip::kTile, 0.0f);
+    }
   }
   __syncthreads();
   for (int i = static_cast<int>(threadIdx.x); i < rows.rows * hip::kTile;
@@ -146,14 +149,14 @@ __device__ inline void down_task(const FrontOperands& o, int task,
   }
 }
 
-// fill(values) sets the row's q_a x.
-template <int Wave, class Fill>
-__device__ inline void norm_task(const FrontOperands& o, int row,
-                                 const Fill& fill, NormLds& lds) {
+// fill(values) sets the row's q_a x; out takes its q_lora.
+template <int Wave, class Fill, class Out>
+__device__ inline void norm_task(const FrontOperands& o, const Fill& fill,
+                                 const Out& out, NormLds& lds) {
   fill(lds.values());
   __syncthreads();
   norm_kept<Wave>(o.geometry.q_lora, o.weights.q_gamma, o.geometry.rms_eps, lds,
-                  o.q_lora + int64_t{row} * o.geometry.q_lora);
+                  out);
 }
 
 // `q_lora` has `q_lora` values a row; the store takes the mailbox, [R][H *

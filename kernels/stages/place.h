@@ -30,19 +30,44 @@ struct Entries {
   const int32_t* table;  // the row's page table: entries are slots; nullptr:
                          // entries are positions
 
+  // What stands for a position. Four positions from a multiple of four on lie
+  // in one page: theirs follow one another.
+  __device__ int entry(int position) const {
+    return table == nullptr ? position : slot_of(table, position);
+  }
   __device__ void set(int index, int position) const {
-    list[index] = table == nullptr ? position : slot_of(table, position);
+    list[index] = entry(position);
   }
 };
 
-// Calls above(index, position) for every key of [begin, end) whose top `bits`
-// exceed the threshold's, and at(index, position) for every key whose top bits
-// are the same, with the index in its sequence. A wave's share is less than
-// 65,536 keys.
-template <int Wave, class Keys, class Above, class At>
+// What stands for four keys, looked up before it is known whether they are
+// selected: a placement would otherwise wait for each.
+struct LaneEntries {
+  int32_t entry[kLaneKeys];
+};
+
+// Those of the positions from i on.
+__device__ inline LaneEntries entries_from(const Entries& entries, int i) {
+  const int first = entries.entry(i);
+  return {{first, first + 1, first + 2, first + 3}};
+}
+
+// A key as it is placed.
+struct Placed {
+  int number;    // of the key among those that are looked at
+  int entry;     // what stands for it
+  uint32_t key;  // itself
+};
+
+// Calls above(index, placed) for every key of [begin, end) whose top `bits`
+// exceed the threshold's, and at(index, placed) for every key whose top bits
+// are the same, with the index in its sequence. look_up(i) gives what stands
+// for keys i and up to three after it. A wave's share is less than 65,536 keys.
+template <int Wave, class Keys, class LookUp, class Above, class At>
 __device__ inline void place(const Keys& keys, int begin, int end,
-                             const Threshold& threshold, Offsets offsets,
-                             const Above& above, const At& at, PlaceLds& lds) {
+                             const Threshold threshold, Offsets offsets,
+                             const LookUp& look_up, const Above& above,
+                             const At& at, PlaceLds& lds) {
   const int shift = kKeyBits - threshold.bits;
   const uint32_t target = threshold.prefix >> shift;
   // Keys above in the upper half, keys at in the lower.
@@ -71,13 +96,18 @@ __device__ inline void place(const Keys& keys, int begin, int end,
     lds.totals[hip::wave<Wave>()] = {static_cast<int>(all >> 16),
                                      static_cast<int>(all & 0xFFFFu)};
   __syncthreads();
-  for (int w = 0; w < hip::wave<Wave>(); ++w) {
-    offsets.above += lds.totals[w].above;
-    offsets.at += lds.totals[w].at;
-  }
+  const auto total = hip::lane<Wave>() < hip::wave<Wave>()
+                         ? lds.totals[hip::lane<Wave>()]
+                         : Offsets{0, 0};
+  offsets.above += static_cast<int>(
+      hip::wave_total<Wave>(static_cast<uint32_t>(total.above)));
+  offsets.at +=
+      static_cast<int>(hip::wave_total<Wave>(static_cast<uint32_t>(total.at)));
   for (int start = first; start < last; start += kStep) {
     const LaneKeys lane(keys, start + mine, last);
     const unsigned counts = counted(lane);
+    LaneEntries entries = {};
+    if (counts != 0) entries = look_up(start + mine);
     const unsigned through = hip::wave_inclusive_scan<Wave>(counts);
     const unsigned before = through - counts;
     int next_above = offsets.above + static_cast<int>(before >> 16);
@@ -86,10 +116,11 @@ __device__ inline void place(const Keys& keys, int begin, int end,
     for (int e = 0; e < kLaneKeys; ++e) {
       const uint32_t top = lane.key[e] >> shift;
       if (e >= lane.count) continue;
+      const Placed placed{start + mine + e, entries.entry[e], lane.key[e]};
       if (top > target) {
-        above(next_above++, keys.position(start + mine + e));
+        above(next_above++, placed);
       } else if (top == target) {
-        at(next_at++, keys.position(start + mine + e));
+        at(next_at++, placed);
       }
     }
     const unsigned step = hip::shuffle<Wave>(through, Wave - 1);

@@ -36,7 +36,6 @@ __device__ inline uint32_t radix_key(float score) {
 struct RowKeys {
   const float* scores;  // the row's, from position 0
 
-  __device__ int position(int i) const { return i; }
   __device__ uint32_t key(int i) const { return radix_key(scores[i]); }
   __device__ uint4 four(int i) const {
     return {key(i), key(i + 1), key(i + 2), key(i + 3)};
@@ -48,7 +47,6 @@ struct CandidateKeys {
   const float* scores;       // the row's, from position 0
   const int32_t* positions;  // ascending
 
-  __device__ int position(int i) const { return positions[i]; }
   __device__ uint32_t key(int i) const {
     return radix_key(scores[positions[i]]);
   }
@@ -120,7 +118,7 @@ __device__ inline void clear_bins(int bins, RadixLds& lds) {
 // them.
 template <int Wave, class Keys, class Seen>
 __device__ inline void add_digits(const Keys& keys, int begin, int end,
-                                  const Threshold& known, int digit_bits,
+                                  const Threshold known, int digit_bits,
                                   const Seen& seen, RadixLds& lds) {
   const int step = static_cast<int>(blockDim.x) * kLaneKeys;
   const int shift = kKeyBits - known.bits - digit_bits;
@@ -128,12 +126,15 @@ __device__ inline void add_digits(const Keys& keys, int begin, int end,
   for (int start = begin + hip::wave<Wave>() * Wave * kLaneKeys; start < end;
        start += step) {
     const LaneKeys mine(keys, start + hip::lane<Wave>() * kLaneKeys, end);
+    hip::LaneBins bins{{0, 0, 0, 0}, 0};
     EXACT_TOPK_UNROLL
     for (int e = 0; e < kLaneKeys; ++e) {
-      const bool counts = e < mine.count && known.shared_by(mine.key[e]);
-      if (counts) seen(mine.key[e]);
-      hip::count<Wave>(lds.bins, mine.key[e] >> shift & mask, counts);
+      if (e >= mine.count || !known.shared_by(mine.key[e])) continue;
+      seen(mine.key[e]);
+      bins.bin[e] = mine.key[e] >> shift & mask;
+      bins.counts |= 1u << e;
     }
+    hip::count<Wave>(lds.bins, bins);
   }
 }
 
@@ -144,7 +145,7 @@ __device__ inline Threshold next_digit(const Threshold& known, int digit_bits,
                                        RadixLds& lds) {
   const int bins = 1 << digit_bits;
   const int threads = static_cast<int>(blockDim.x);
-  const int own = bins > threads ? bins / threads : 1;
+  const int own = (bins + threads - 1) / threads;
   const int top = bins - 1 - static_cast<int>(threadIdx.x) * own;
   unsigned sum = 0;
   for (int b = top; b > top - own && b >= 0; --b) sum += lds.bins[b];

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "kernels/hip/mma.h"
+#include "kernels/hip/unroll.h"
 #include "kernels/operands.h"
 
 namespace exact_topk::kernels {
@@ -26,18 +27,40 @@ __device__ inline hip::KeyTile key_tile(const Geometry& g, const uint8_t* page,
           g.fp8 == Fp8::kE4m3fnuz};
 }
 
-// Puts a row's query and weights from memory into the block's LDS, as row `at`.
-__device__ inline void put_query(const ScoreOperands& o, int row, int at,
-                                 hip::QueryBlock& block) {
+// Puts the queries and weights of rows first .. first + count - 1 from memory
+// into the block's LDS.
+__device__ inline void put_queries(const ScoreOperands& o, int first, int count,
+                                   hip::QueryBlock& block) {
   const int heads = o.geometry.heads;
-  const int words = heads * kHeadDim / 2;
+  const int words = heads * kHeadDim / 2;  // of a row
+  const int vectors = words / 4;
   const auto* query =
-      reinterpret_cast<const uint32_t*>(o.query) + int64_t{row} * words;
+      reinterpret_cast<const uint4*>(o.query) + int64_t{first} * vectors;
   const int threads = static_cast<int>(blockDim.x);
-  for (int i = static_cast<int>(threadIdx.x); i < words; i += threads)
-    block.put(at, i, query[i]);
-  for (int i = static_cast<int>(threadIdx.x); i < heads; i += threads)
-    block.put_weight(at, i, o.weights[int64_t{row} * heads + i]);
+  constexpr int kFlight = 4;  // loads of a thread in flight
+  for (int start = static_cast<int>(threadIdx.x); start < count * vectors;
+       start += kFlight * threads) {
+    uint4 dims[kFlight];
+    EXACT_TOPK_UNROLL
+    for (int f = 0; f < kFlight; ++f) {
+      const int i = start + f * threads;
+      if (i < count * vectors) dims[f] = query[i];
+    }
+    EXACT_TOPK_UNROLL
+    for (int f = 0; f < kFlight; ++f) {
+      const int i = start + f * threads;
+      if (i >= count * vectors) break;
+      const int row = i / vectors;
+      const int word = i % vectors * 4;
+      block.put(row, word, dims[f].x);
+      block.put(row, word + 1, dims[f].y);
+      block.put(row, word + 2, dims[f].z);
+      block.put(row, word + 3, dims[f].w);
+    }
+  }
+  for (int i = static_cast<int>(threadIdx.x); i < count * heads; i += threads)
+    block.put_weight(i / heads, i % heads,
+                     o.weights[int64_t{first} * heads + i]);
 }
 
 // Tile `tile` of a row of n keys: positions tile * 16 .. tile * 16 + 15.
@@ -48,15 +71,14 @@ __device__ inline void score_tile_of_row(const ScoreOperands& o, int row, int n,
   const int first = tile * hip::kTile;
   const int32_t slot = slot_of(o.rows.table(row), first);
   const uint8_t* page = o.cache + int64_t{slot / kPageKeys} * kPageBytes;
-  const float sum = hip::score_tile_block<Wave, 1>(
-                        key_tile(o.geometry, page, slot % kPageKeys), block)
-                        .value[0];
-  const int lane = hip::lane<Wave>();
-  const int position = first + lane;
-  if (lane >= hip::kTile || position >= n) return;
-  const float scale =
-      *reinterpret_cast<const float*>(o.cache + scale_byte(slot + lane));
-  o.scores[row * o.score_stride + position] = scale * sum;
+  hip::score_tile_block<Wave, 1>(
+      key_tile(o.geometry, page, slot % kPageKeys), block,
+      [&](int, int key, float sum) {
+        if (first + key >= n) return;
+        const float scale =
+            *reinterpret_cast<const float*>(o.cache + scale_byte(slot + key));
+        o.scores[row * o.score_stride + first + key] = scale * sum;
+      });
 }
 
 }  // namespace exact_topk::kernels

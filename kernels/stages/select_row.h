@@ -49,20 +49,22 @@ __device__ inline void place_run(const RowKeys& keys, int begin, int end, int k,
                                  const Threshold& threshold, Offsets offsets,
                                  const Entries& entries, int32_t* candidates,
                                  PlaceLds& lds) {
-  const auto above = [&](int index, int position) {
-    entries.set(index, position);
+  const auto look_up = [&](int i) { return entries_from(entries, i); };
+  const auto above = [&](int index, const Placed& placed) {
+    entries.list[index] = placed.entry;
   };
-  const auto tie = [&](int index, int position) {
+  const auto tie = [&](int index, const Placed& placed) {
     if (index < threshold.wanted)
-      entries.set(k - threshold.wanted + index, position);
+      entries.list[k - threshold.wanted + index] = placed.entry;
   };
-  const auto candidate = [&](int index, int position) {
-    candidates[index] = position;
+  const auto candidate = [&](int index, const Placed& placed) {
+    candidates[index] = placed.number;
   };
   if (threshold.bits == kKeyBits) {
-    place<Wave>(keys, begin, end, threshold, offsets, above, tie, lds);
+    place<Wave>(keys, begin, end, threshold, offsets, look_up, above, tie, lds);
   } else {
-    place<Wave>(keys, begin, end, threshold, offsets, above, candidate, lds);
+    place<Wave>(keys, begin, end, threshold, offsets, look_up, above, candidate,
+                lds);
   }
 }
 
@@ -72,15 +74,23 @@ __device__ inline void resolve(const CandidateKeys& keys, int k,
                                const Threshold& stopped, const Entries& entries,
                                RadixLds& radix, PlaceLds& lds) {
   const Threshold threshold = search_candidates<Wave>(keys, stopped, radix);
-  const auto above = [&](int index, int position) {
-    entries.set(k - stopped.wanted + index, position);
+  const auto look_up = [&](int i) {
+    LaneEntries found;
+    EXACT_TOPK_UNROLL
+    for (int e = 0; e < kLaneKeys; ++e)
+      found.entry[e] =
+          i + e < stopped.sharing ? entries.entry(keys.positions[i + e]) : 0;
+    return found;
   };
-  const auto tie = [&](int index, int position) {
+  const auto above = [&](int index, const Placed& placed) {
+    entries.list[k - stopped.wanted + index] = placed.entry;
+  };
+  const auto tie = [&](int index, const Placed& placed) {
     if (index < threshold.wanted)
-      entries.set(k - threshold.wanted + index, position);
+      entries.list[k - threshold.wanted + index] = placed.entry;
   };
-  place<Wave>(keys, 0, stopped.sharing, threshold, Offsets{0, 0}, above, tie,
-              lds);
+  place<Wave>(keys, 0, stopped.sharing, threshold, Offsets{0, 0}, look_up,
+              above, tie, lds);
 }
 
 // The whole row of n > k keys by this block.

@@ -11,8 +11,11 @@ shift
 in_help() { # one an option's line; a description that mentions another option does not count
   "$1" --help | grep -oE '^ *(-[a-zA-Z],)?--[a-z][a-z0-9-]*' | grep -oE -- '--[a-z0-9-]+' | sort -u
 }
-in_readme() { # the first column of the tables between the markers
-  awk -v marker="<!-- options: $(basename "$1") -->" '$0 == marker { on = 1 } $0 == "<!-- /options -->" { on = 0 } on' "$readme" |
+in_readme() { # the first column of the tables between markers with its name
+  awk -v name="$(basename "$1")" '
+    /^<!-- options: / { for (i = 3; i < NF; ++i) if ($i == name) on = 1 }
+    $0 == "<!-- /options -->" { on = 0 }
+    on' "$readme" |
     grep -oE '^\| `--[a-z][a-z0-9-]*' | grep -oE -- '--[a-z0-9-]+' | sort -u
 }
 

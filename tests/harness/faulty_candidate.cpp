@@ -396,6 +396,19 @@ xtk_status xtk_select(xtk_candidate* c, const xtk_select_args* args) {
   return status;
 }
 
+xtk_status xtk_prepare_replay(xtk_candidate* c, const xtk_replay_args* args) {
+  return INNER(xtk_prepare_replay)(c->wrapped, args);
+}
+
+xtk_status xtk_replay(xtk_candidate* c, const xtk_replay_args* args,
+                      double* microseconds) {
+  *microseconds = 10;
+  if (c->fault == "replay nothing") return XTK_OK;
+  const xtk_status status = INNER(xtk_replay)(c->wrapped, args, microseconds);
+  if (c->fault == "replay claims half") *microseconds /= 2;
+  return status;
+}
+
 xtk_status xtk_score(xtk_candidate* c, const xtk_score_args* args) {
   xtk_score_args forwarded = *args;
   forwarded.arm = "base";

@@ -318,5 +318,33 @@ TEST(Perturb, FlipsABitThatCandidateAndReferenceBothSee) {
   EXPECT_EQ(run_with("", small_case(kShort), how).verdict, Outcome::kPassed);
 }
 
+Settings timed() {
+  Settings how = settings();
+  how.timing.emplace();
+  how.timing->trials = 1;
+  how.timing->replays = 1;
+  return how;
+}
+
+TEST(PlantedFaults, ATrueClockPasses) {
+  const CaseResult result = run_with("", small_case(kLong), timed());
+  EXPECT_EQ(with_outcome(result, Outcome::kFailed), Names{}) << result.reason;
+  EXPECT_EQ(result.times.size(), 6u);
+}
+
+TEST(PlantedFaults, ATimeThatTheClockDeniesFailsTheCase) {
+  const CaseResult result =
+      run_with("replay claims half", small_case(kLong), timed());
+  EXPECT_EQ(with_outcome(result, Outcome::kFailed), Names{"wall time"});
+  EXPECT_THAT(result.reason, HasSubstr("by the clock"));
+}
+
+TEST(PlantedFaults, AReplayThatDoesNothingFailsTheCase) {
+  const CaseResult result =
+      run_with("replay nothing", small_case(kLong), timed());
+  EXPECT_THAT(with_outcome(result, Outcome::kFailed),
+              UnorderedElementsAreArray(Names{"repeat", "wall time"}));
+}
+
 }  // namespace
 }  // namespace exact_topk::harness

@@ -360,7 +360,15 @@ TEST_F(AbiOpen, ReplayAndWitness) {
       EXPECT_GT(microseconds, 0.0);
     }
   }
+  // Ready replays are run once; those of other arguments are made anew.
+  args.part = "empty";
+  candidate_.check(xtk_prepare_replay(get(), &args));
+  for (const int replays : {3, 3, 2}) {
+    args.replays = replays;
+    candidate_.check(xtk_replay(get(), &args, &microseconds));
+  }
   args.part = "coffee";
+  refused(xtk_prepare_replay(get(), &args), "stage 1 has no part 'coffee'");
   refused(xtk_replay(get(), &args, &microseconds),
           "stage 1 has no part 'coffee'");
   args.replays = 0;

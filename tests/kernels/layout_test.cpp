@@ -128,8 +128,8 @@ TEST(Runs, ThreeBatchesAtThreeHundredThousandOnAFullGrid) {
   const int runs = score_runs(keys, 256);
   EXPECT_EQ(runs, 256);
   EXPECT_EQ(run_batches(run_pages(keys, runs, 0).size()), 3);
-  EXPECT_EQ(run_batches(8), 1);
-  EXPECT_EQ(run_batches(9), 2);
+  EXPECT_EQ(run_batches(6), 1);
+  EXPECT_EQ(run_batches(7), 2);
 }
 
 TEST(Runs, NoBlockHasTwoRunsOfAGroup) {

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// time_topk as a user runs it here, on the simulator.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tests/program/run_program.h"
+
+namespace exact_topk::tests {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+Ran time_topk(const std::string& arguments) {
+  return run_shell(program("time_topk") + ' ' + small() +
+                   "--tp 1 --rows 2 --cache random --rowset chain --launches 1 "
+                   "--steps 1 --trials 1 --replays 2 " +
+                   arguments);
+}
+
+TEST(Timing, RefusesToCallSimulatorTimesKernelTimes) {
+  const Ran ran = time_topk("");
+  EXPECT_EQ(ran.status, 2) << ran.out << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("time_topk: "));
+  EXPECT_THAT(ran.err, HasSubstr("a replay is no kernel time"));
+}
+
+TEST(Timing, ACaptureIsNotTimed) {
+  EXPECT_EQ(time_topk("--capture x").status, 2);
+}
+
+TEST(Timing, ReportsHoldEveryPartOfEveryArm) {
+  const Scratch scratch;
+  const Ran ran =
+      time_topk("--simulator --arm base,head --csv " + scratch.path("t.csv") +
+                " --json " + scratch.path("t.json"));
+  ASSERT_EQ(ran.status, 0) << ran.out << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("simulator time, not a kernel time"));
+  EXPECT_THAT(ran.out, HasSubstr("4573 GB/s and 790 TFLOP/s"));
+  EXPECT_THAT(ran.out, HasSubstr("\nchange     head           whole"));
+  const std::string csv = read_text(scratch.path("t.csv"));
+  EXPECT_THAT(csv, StartsWith("case,arm,part,mean_us,first_us,second_us,"
+                              "floor_us,clock\n"));
+  // Two arms of a whole, four parts and an empty launch each.
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 1 + 2 * 6);
+  const auto json = nlohmann::json::parse(read_text(scratch.path("t.json")));
+  const auto& times = json.at("cases").at(0).at("times");
+  ASSERT_EQ(times.size(), 12);
+  EXPECT_EQ(times.at(0).at("part"), "whole");
+  EXPECT_EQ(times.at(0).at("clock"), "simulator");
+  EXPECT_GT(times.at(0).at("wall").get<double>(), 0);
+}
+
+}  // namespace
+}  // namespace exact_topk::tests
