@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <cstring>
 #include <cub/device/device_radix_sort.cuh>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -183,7 +184,10 @@ xtk_status guarded(std::string& sentence, Body body) {
 struct xtk_candidate {
   int device = 0;  // every call makes it the thread's
   cudaStream_t stream = nullptr;
-  Work last;  // what xtk_replay repeats
+  Work last;                     // what xtk_replay repeats
+  std::unique_ptr<Graph> graph;  // of `last`, once captured
+  bool graph_is_empty = false;   // it does nothing
+  size_t cache = 0;              // bytes that evict the L2
   std::string error;
   Buffer<float> scores;
   Buffer<int64_t> row_start, first;
@@ -196,12 +200,15 @@ struct xtk_candidate {
   }
   void prepare(const xtk_select_args& args);
   void select(const xtk_select_args& args);
+  void make_ready(bool empty, bool cold);
   double replay(const xtk_replay_args& args, bool empty);
 };
 
 // Copies the rows to the device and makes room for everything else.
 void xtk_candidate::prepare(const xtk_select_args& args) {
-  last = {};  // buffers may move: nothing to repeat until all are ready
+  // Buffers may move: there is nothing to repeat until all are ready.
+  last = {};
+  graph.reset();
   const size_t rows = static_cast<size_t>(args.rows);
   Work w;
   w.rows = args.rows;
@@ -252,26 +259,31 @@ void xtk_candidate::select(const xtk_select_args& args) {
                 std::min(args.lengths[r], args.k), args.list + args.indptr[r]);
 }
 
-double xtk_candidate::replay(const xtk_replay_args& args, bool empty) {
-  Graph graph;
+void xtk_candidate::make_ready(bool empty, bool cold) {
+  if (cold) {
+    int l2 = 0;
+    check(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, device),
+          "size of the L2 cache");
+    cache = 2 * static_cast<size_t>(l2);
+    evicted.room(cache);
+  }
+  if (graph && graph_is_empty == empty) return;
+  graph = std::make_unique<Graph>();
+  graph_is_empty = empty;
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
         "begin of the capture");
   if (empty)
     enqueue_empty(last, stream);
   else
     enqueue(last, stream);
-  check(cudaStreamEndCapture(stream, &graph.graph), "end of the capture");
-  check(cudaGraphInstantiate(&graph.run, graph.graph, 0), "the graph");
+  check(cudaStreamEndCapture(stream, &graph->graph), "end of the capture");
+  check(cudaGraphInstantiate(&graph->run, graph->graph, 0), "the graph");
+  check(cudaGraphLaunch(graph->run, stream), "a first launch");
+  check(cudaStreamSynchronize(stream), "a first launch");
+}
 
-  size_t cache = 0;  // bytes that evict the L2
-  if (args.cold) {
-    int l2 = 0;
-    check(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, device),
-          "size of the L2 cache");
-    cache = 2 * static_cast<size_t>(l2);
-  }
-  char* eviction = args.cold ? evicted.room(cache) : nullptr;
-  check(cudaGraphLaunch(graph.run, stream), "a first launch");
+double xtk_candidate::replay(const xtk_replay_args& args, bool empty) {
+  make_ready(empty, args.cold != 0);
   const Event begin, end;
   // Warm launches stand side by side between two events; a cold one has its
   // own, so that the eviction is outside.
@@ -280,10 +292,11 @@ double xtk_candidate::replay(const xtk_replay_args& args, bool empty) {
   double milliseconds = 0;
   for (int t = 0; t < timed; ++t) {
     if (args.cold)
-      check(cudaMemsetAsync(eviction, t & 0xFF, cache, stream), "eviction");
+      check(cudaMemsetAsync(evicted.room(cache), t & 0xFF, cache, stream),
+            "eviction");
     check(cudaEventRecord(begin.event, stream), "an event");
     for (int i = 0; i < launches; ++i)
-      check(cudaGraphLaunch(graph.run, stream), "a replay");
+      check(cudaGraphLaunch(graph->run, stream), "a replay");
     check(cudaEventRecord(end.event, stream), "an event");
     check(cudaEventSynchronize(end.event), "the replays");
     float passed = 0;
@@ -360,8 +373,12 @@ xtk_status xtk_select(xtk_candidate* c, const xtk_select_args* args) {
   });
 }
 
-xtk_status xtk_replay(xtk_candidate* c, const xtk_replay_args* args,
-                      double* microseconds) {
+namespace {
+
+// Runs `body(empty)` where the replay is one that is offered.
+template <typename Body>
+xtk_status offered_replay(xtk_candidate* c, const xtk_replay_args* args,
+                          Body body) {
   return guarded(c->error, [&] {
     const bool empty = args->part && std::strcmp(args->part, "empty") == 0;
     const bool whole = !args->part || std::strcmp(args->part, "selection") == 0;
@@ -374,9 +391,22 @@ xtk_status xtk_replay(xtk_candidate* c, const xtk_replay_args* args,
       return XTK_INVALID;
     }
     check(cudaSetDevice(c->device), "cudaSetDevice");
-    *microseconds = c->replay(*args, empty);
+    body(empty);
     return XTK_OK;
   });
+}
+
+}  // namespace
+
+xtk_status xtk_prepare_replay(xtk_candidate* c, const xtk_replay_args* args) {
+  return offered_replay(
+      c, args, [&](bool empty) { c->make_ready(empty, args->cold != 0); });
+}
+
+xtk_status xtk_replay(xtk_candidate* c, const xtk_replay_args* args,
+                      double* microseconds) {
+  return offered_replay(
+      c, args, [&](bool empty) { *microseconds = c->replay(*args, empty); });
 }
 
 uint64_t xtk_scratch_bytes(const xtk_candidate* c) {
