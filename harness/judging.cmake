@@ -16,6 +16,7 @@ set(EXACT_TOPK_JUDGING_SOURCES
   launch_outputs.cpp
   loader.cpp
   open_candidate.cpp
+  paths.cpp
   query_fp8.cpp
   reference_share.cpp
   run_case.cpp

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "harness/levels.h"
+#include "harness/paths.h"
 #include "harness/query_fp8.h"
 #include "harness/timing.h"
 
@@ -67,6 +68,7 @@ struct CaseResult {
   int64_t controls_caught = 0;  // of those, caught by the check meant for them
   double seconds = 0;           // wall time of the case on its group
   Levels levels;                // that held in every list judged
+  ArmPaths paths;               // that each arm took
   std::vector<std::string> diagnosis;  // of the first rows that failed, a line
                                        // a fact
   QueryFp8 query_fp8;                  // no rows where it was not asked for

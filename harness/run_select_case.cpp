@@ -84,9 +84,12 @@ class SelectCase {
                                list_.data(),
                                rows_.list_entries};
     if (!all_launched(c_, judgement_.log, {-1, -1, -1, -1, c_.arm_name(arm)},
-                      [&] { candidate_.select(args); }))
+                      [&] {
+                        candidate_.select(args);
+                        take_lists();
+                        note_paths(arm);
+                      }))
       return false;
-    take_lists();
     judgement_.log.record("untouched", {}, list_.fault(own_));
     judgement_.log.record(
         "untouched", {},
@@ -113,6 +116,17 @@ class SelectCase {
   }
   RowList row_list(size_t r, const std::vector<int32_t>& before) const {
     return {returned_[r], before};
+  }
+
+  // What the candidate says of the last selection's way through its kernels.
+  void note_paths(const std::string& arm) {
+    std::vector<WitnessedRow> rows;
+    for (const int32_t keys : rows_.lengths) {
+      const auto witness = candidate_.witness(static_cast<int>(rows.size()));
+      if (!witness) return;
+      rows.push_back({*witness, keys, std::nullopt});
+    }
+    judgement_.paths[arm].add(paths_of(rows));
   }
 
   std::vector<Piece> lists() const {
