@@ -71,7 +71,6 @@ Case common_part(const CaseOptions& o, int default_tp) {
   if (o.scale) c.geometry.scale = *o.scale;
   if (o.fp8) c.geometry.fp8 = *o.fp8;
   if (o.page_layout) c.geometry.page_layout = *o.page_layout;
-  if (o.k) c.geometry.k = *o.k;
   const bool launch = c.stage == Stage::kLaunch;
   c.tp = launch ? o.tp.value_or(default_tp) : 1;
   c.launches = launch ? o.launches.value_or(kDefaultLaunches) : 1;
@@ -142,11 +141,14 @@ void append_new(std::vector<Case>& cases, const std::vector<Case>& more) {
 
 std::vector<Case> expand(const CaseOptions& options, int default_tp) {
   check_meaning(options);
-  const Case common = common_part(options, default_tp);
+  Case common = common_part(options, default_tp);
   std::vector<Case> cases;
-  append_new(cases, common.stage == Stage::kSelect
-                        ? select_cases(options, common)
-                        : cache_cases(options, common));
+  for (const int k : or_default(options.k, {common.geometry.k})) {
+    common.geometry.k = k;
+    append_new(cases, common.stage == Stage::kSelect
+                          ? select_cases(options, common)
+                          : cache_cases(options, common));
+  }
   return cases;
 }
 

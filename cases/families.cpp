@@ -427,7 +427,8 @@ SelectRows select_rows(const Case& c, uint64_t seed) {
     result.scores.push_back(bait[result.scores.size() % std::size(bait)]);
   };
   for (size_t r = 0; r < result.lengths.size(); ++r) {
-    for (int i = 0; i < 4 || result.scores.size() % 4 != (r + 1) % 4; ++i)
+    const size_t residue = (r + 1 + static_cast<size_t>(c.rows)) % 4;
+    for (int i = 0; i < 4 || result.scores.size() % 4 != residue; ++i)
       put_bait();
     result.row_start.push_back(static_cast<int64_t>(result.scores.size()));
     const Draw draw{Stream(seed, fmt::format("{}/row{}/values", root, r)),

@@ -5,9 +5,10 @@
 //
 // `--stage select --rows-from FAMILY --pos P --rows W` makes W rows. Row 0 has
 // n = P + 1 scores, row 1 n - 1, then n - n/4, and at most k + 1, k, k - 1, 1
-// and 0. Row r begins at a residue of 1 + r mod 4, so that four rows see every
-// alignment; what lies before, between and after the rows is bait: +inf, 3e38
-// and NaN, any of which would win if a selector looked outside its window.
+// and 0. Row r of W begins at a residue of 1 + r + W mod 4, so that four rows
+// see every alignment, and four widths every one of row 0; what lies before,
+// between and after the rows is bait: +inf, 3e38 and NaN, any of which would
+// win if a selector looked outside its window.
 //
 // Where --pos is not given, each family has a length of its own at which its
 // property holds for rows 0 and 1; a case too short for its family is SKIPPED.

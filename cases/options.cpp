@@ -134,9 +134,12 @@ constexpr CaseOption kOptions[] = {
      [](CaseOptions& o, std::string_view text) {
        o.steps = number("--steps", text, 1, 64, "a number from 1 to 64");
      }},
-    {"--k", "K", "keys selected of a row, 1 to 2048 (default the geometry's)",
+    {"--k", "K,...",
+     "keys selected of a row, 1 to 2048 (default the geometry's)",
      [](CaseOptions& o, std::string_view text) {
-       o.k = number("--k", text, 1, 2048, "a number from 1 to 2048");
+       append(o.k, text, [](auto part) {
+         return number("--k", part, 1, 2048, "numbers from 1 to 2048");
+       });
      }},
     {"--geometry", "NAME|FILE.json",
      "glm53, glm51 or dsv32; a name with a slash or .json is a JSON file "

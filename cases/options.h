@@ -35,7 +35,7 @@ struct CaseOptions {
   std::optional<std::string> fill;    // --fill
   std::optional<int> launches;        // --launches
   std::optional<int> steps;           // --steps
-  std::optional<int> k;               // --k
+  std::vector<int> k;                 // --k
   std::optional<std::string>
       geometry;  // --geometry: a preset or the path of a JSON file
   std::optional<oracle::Rope> rope;               // --rope

@@ -2,6 +2,7 @@
 # What lies outside the rooms in an installed tree. Each room installs its own programs and libraries.
 #   include/exact_topk/candidate.h      the C ABI; found by find_package(exact_topk) or pkg-config
 #   share/exact_topk/cases/*.suite      suites
+#   share/exact_topk/examples           plug-ins to copy from
 #   share/doc/exact_topk                README and licence
 include(CMakePackageConfigHelpers)
 
@@ -30,4 +31,5 @@ install(FILES ${PROJECT_BINARY_DIR}/exact_topk.pc DESTINATION ${pkgconfig_dir})
 
 install(FILES kernels/candidate.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/exact_topk)
 install(DIRECTORY cases/ DESTINATION ${CMAKE_INSTALL_DATADIR}/exact_topk/cases FILES_MATCHING PATTERN "*.suite")
+install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DATADIR}/exact_topk/examples)
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/exact_topk)

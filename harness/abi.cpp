@@ -90,4 +90,16 @@ xtk_open_options abi_options(const cases::Case& item, const cases::Plan& plan,
   return options;
 }
 
+xtk_open_options abi_select_options(const cases::Case& item,
+                                    int64_t list_entries,
+                                    const Settings& settings,
+                                    const Description& candidate) {
+  cases::Plan plan;
+  plan.max_keys = plan.score_stride = item.pos + 1;
+  plan.list_entries = list_entries;
+  xtk_open_options options = abi_options(item, plan, settings, candidate);
+  options.layers = 0;
+  return options;
+}
+
 }  // namespace exact_topk::harness

@@ -23,4 +23,10 @@ xtk_open_options abi_options(const cases::Case& item, const cases::Plan& plan,
                              const Settings& settings,
                              const Description& candidate);
 
+// The same for selecting alone, which has no cache and no tensors.
+xtk_open_options abi_select_options(const cases::Case& item,
+                                    int64_t list_entries,
+                                    const Settings& settings,
+                                    const Description& candidate);
+
 }  // namespace exact_topk::harness

@@ -36,6 +36,7 @@
 #include "harness/run_case.h"
 #include "harness/run_identity.h"
 #include "harness/select_cases.h"
+#include "harness/shrink_case.h"
 #include "harness/status.h"
 #include "harness/together.h"
 
@@ -145,7 +146,10 @@ class Run {
   }
 
   void prepare_cases() {
-    together(world_, [&] { cases_ = select_cases(options_, world_.size()); });
+    together(world_, [&] {
+      cases_ = select_cases(options_, world_.size());
+      check_stages();
+    });
     report_.environment = environment();
     std::set<int> tp;
     for (const cases::Case& c : cases_) tp.insert(c.tp);
@@ -155,6 +159,19 @@ class Run {
       names_.push_back(cases::name(c));
       repros_.push_back(repro_line(c, settings_, groups_.at(c.tp)));
     }
+  }
+
+  // Refuses options that none of the cases gives a meaning.
+  void check_stages() const {
+    const auto none = [&](cases::Stage stage) {
+      return std::none_of(
+          cases_.begin(), cases_.end(),
+          [&](const cases::Case& c) { return c.stage == stage; });
+    };
+    if (settings_.query_fp8 && none(cases::Stage::kScore))
+      throw UsageError("--query fp8 needs a case of --stage score");
+    if (!settings_.shrink.empty() && none(cases::Stage::kSelect))
+      throw UsageError("--shrink needs a case of --stage select");
   }
 
   void print_cases() {
@@ -320,6 +337,33 @@ class Run {
     }
   }
 
+  // The first failed case of selecting alone, by rank 0 alone.
+  void shrink() {
+    if (settings_.shrink.empty()) return;
+    size_t i = 0;
+    while (i < cases_.size() && (cases_[i].stage != cases::Stage::kSelect ||
+                                 report_.cases[i].verdict != Outcome::kFailed))
+      ++i;
+    together(world_, [&] {
+      if (!first()) return;
+      if (i == cases_.size())
+        return print("shrunk     nothing: no case of selecting alone failed\n");
+      current_ = static_cast<int64_t>(i);
+      const auto shrunk =
+          shrink_case(cases_[i], repros_[i], settings_, *library_);
+      current_ = -1;
+      if (!shrunk)
+        return print(fmt::format(
+            "shrunk     nothing: every row of {} passes when it is alone\n",
+            names_[i]));
+      files_.write_shrunk(shrunk->capture);
+      Settings replay = settings_;
+      replay.capture = settings_.shrink;
+      print(fmt::format("shrunk     {}: {}\n{}", names_[i], shrunk->said,
+                        text_run(capture_repro_line(replay, world_))));
+    });
+  }
+
   void complete_tree() {
     if (!sink_) return;
     together(world_, [&] { sink_->finish(); });
@@ -350,6 +394,7 @@ class Run {
   int finish() {
     report_.seconds = seconds_since(begin_);
     try {
+      shrink();
       together(world_, [&] {
         if (first()) files_.write(report_);
       });

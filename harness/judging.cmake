@@ -17,11 +17,14 @@ set(EXACT_TOPK_JUDGING_SOURCES
   loader.cpp
   open_candidate.cpp
   paths.cpp
+  query_fp8.cpp
   reference_share.cpp
   run_case.cpp
   run_launch_case.cpp
   run_score_case.cpp
   run_select_case.cpp
+  shrink.cpp
+  shrink_case.cpp
   snapshot.cpp
   timing.cpp
   trust.cpp)

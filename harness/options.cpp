@@ -186,6 +186,19 @@ class CommandLine {
             only("--zeros", t, "equal");
             s.values.zeros_equal = true;
           });
+    if (program == Program::kCheck) {
+      value(
+          "--query", "fp8",
+          "Report the winners of --stage score that an FP8 query would change",
+          [&s](const std::string& t) {
+            only("--query", t, "fp8");
+            s.query_fp8 = true;
+          });
+      path("--shrink", "FILE",
+           "Make the first failed row of --stage select smaller and write it "
+           "as a capture",
+           s.shrink);
+    }
     value("--repeat", "N", "Repeats of a launch, a case [1]",
           [&s](const std::string& t) {
             s.repeat = number<int>("--repeat", t, 1, kMostRepeats,

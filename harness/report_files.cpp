@@ -25,6 +25,14 @@ void check_place(const char* option, const std::string& path,
                     option, path, settings.dump));
 }
 
+void check_apart(const char* option, const std::string& path, const char* other,
+                 const std::string& other_path) {
+  if (!path.empty() && !other_path.empty() &&
+      dumps::same_file(path, other_path))
+    throw UsageError(
+        fmt::format("{} and {} both name {}", option, other, path));
+}
+
 // A line a time; names hold no comma.
 std::string times_csv(const Report& report) {
   std::string text =
@@ -44,12 +52,18 @@ void ReportFiles::open(const Settings& settings) {
   check_place("--json", settings.json, settings);
   check_place("--junit", settings.junit, settings);
   check_place("--csv", settings.csv, settings);
-  if (!settings.json.empty() && !settings.junit.empty() &&
-      dumps::same_file(settings.json, settings.junit))
-    throw UsageError("--json and --junit both name " + settings.json);
+  check_place("--shrink", settings.shrink, settings);
+  check_apart("--json", settings.json, "--junit", settings.junit);
+  check_apart("--json", settings.json, "--shrink", settings.shrink);
+  check_apart("--junit", settings.junit, "--shrink", settings.shrink);
   if (!settings.json.empty()) json_.emplace("--json", settings.json);
   if (!settings.junit.empty()) junit_.emplace("--junit", settings.junit);
   if (!settings.csv.empty()) csv_.emplace("--csv", settings.csv);
+  if (!settings.shrink.empty()) shrink_.emplace("--shrink", settings.shrink);
+}
+
+void ReportFiles::write_shrunk(const std::string& capture) const {
+  shrink_->write(capture);
 }
 
 void ReportFiles::write(const Report& report) const {

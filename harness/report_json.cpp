@@ -61,6 +61,13 @@ std::string report_json(const Report& report) {
                              {"order_errors", c.order_errors},
                              {"seconds", number(c.seconds)}});
   for (size_t i = 0; i < report.cases.size(); ++i)
+    if (const QueryFp8& q = report.cases[i].query_fp8; q.rows > 0)
+      json["cases"][i]["query_fp8"] = {{"rows", q.rows},
+                                       {"winners", q.winners},
+                                       {"differ", q.differ},
+                                       {"outside", q.outside},
+                                       {"furthest", number(q.furthest)}};
+  for (size_t i = 0; i < report.cases.size(); ++i)
     for (const PartTime& t : report.cases[i].times)
       json["cases"][i]["times"].push_back(
           {{"arm", t.arm},

@@ -102,6 +102,12 @@ std::string text_result(const CaseResult& r) {
         t.floor > 0 ? fmt::format("  floor {:.2f}", t.floor) : "",
         t.flagged() ? "  passes apart" : "");
   text += text_differences(r.times);
+  if (const QueryFp8& q = r.query_fp8; q.rows > 0)
+    text += fmt::format(
+        "           fp8 query: {} of {} winners of {} rows are others; the "
+        "furthest from the threshold at {:.3g} of the rounding bound, {} "
+        "outside it\n",
+        q.differ, q.winners, q.rows, q.furthest, q.outside);
   if (const std::string levels = to_string(r.levels); !levels.empty())
     text += fmt::format("           levels: {}\n", levels);
   return text;

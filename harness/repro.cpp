@@ -69,6 +69,7 @@ std::string repro_line(const cases::Case& item, const Settings& settings,
   if (settings.seed != defaults.seed)
     line.add("--seed", std::to_string(settings.seed));
   line.add_rules(settings);
+  if (settings.query_fp8) line.add("--query", "fp8");
   if (settings.repeat != defaults.repeat)
     line.add("--repeat", std::to_string(settings.repeat));
   if (settings.wave != defaults.wave)

@@ -91,6 +91,7 @@ CaseResult merge(std::span<const CaseResult> parts) {
     all.controls_caught += part.controls_caught;
     all.seconds = larger(all.seconds, part.seconds);
     all.levels.add(part.levels);
+    all.query_fp8.add(part.query_fp8);
     add(all.paths, part.paths);
     add(all.scratch, part.scratch);
     all.diagnosis.insert(all.diagnosis.end(), part.diagnosis.begin(),
@@ -116,6 +117,9 @@ void to_json(nlohmann::json& json, const CaseResult& r) {
           {"paths", nlohmann::json::object()},
           {"scratch", r.scratch},
           {"diagnosis", r.diagnosis},
+          {"query_fp8",
+           {r.query_fp8.rows, r.query_fp8.winners, r.query_fp8.differ,
+            r.query_fp8.outside, number(r.query_fp8.furthest)}},
           {"times", r.times}};
   for (const auto& [arm, paths] : r.paths) json["paths"][arm] = paths.taken;
   for (const CheckResult& c : r.checks)
@@ -145,6 +149,9 @@ void from_json(const nlohmann::json& json, CaseResult& r) {
     r.paths[arm].taken = taken.get<uint32_t>();
   json.at("scratch").get_to(r.scratch);
   json.at("diagnosis").get_to(r.diagnosis);
+  const nlohmann::json& query = json.at("query_fp8");
+  r.query_fp8 = {query.at(0), query.at(1), query.at(2), query.at(3),
+                 number(query.at(4))};
   json.at("times").get_to(r.times);
 }
 

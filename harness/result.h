@@ -15,6 +15,7 @@
 
 #include "harness/levels.h"
 #include "harness/paths.h"
+#include "harness/query_fp8.h"
 #include "harness/scratch.h"
 #include "harness/timing.h"
 
@@ -72,6 +73,7 @@ struct CaseResult {
   ArmScratch scratch;           // that each arm needs
   std::vector<std::string> diagnosis;  // of the first rows that failed, a line
                                        // a fact
+  QueryFp8 query_fp8;                  // no rows where it was not asked for
   std::vector<PartTime> times;         // of the group's first rank, where timed
 
   bool operator==(const CaseResult&) const = default;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "cases/inputs.h"
@@ -65,10 +66,15 @@ class ScoreCase {
   }
 
   CaseResult run() {
-    references_ = oracle::scores(rows(), feed_.cache, c_.item.geometry);
+    references_ =
+        oracle::scores(rows(before_), before_.cache, c_.item.geometry);
     for (const std::string& arm : c_.settings.arms)
       if (!run_arm(arm)) break;
-    return conclude(std::move(judgement_), c_.item, c_.group);
+    const QueryFp8 queries =
+        c_.settings.query_fp8 ? compare_queries() : QueryFp8{};
+    CaseResult result = conclude(std::move(judgement_), c_.item, c_.group);
+    result.query_fp8 = queries;
+    return result;
   }
 
  private:
@@ -81,16 +87,16 @@ class ScoreCase {
   Where where(int r, const std::string& arm) const {
     return {-1, -1, r, feed_.lengths[size_t(r)], c_.arm_name(arm)};
   }
-  std::vector<oracle::ScoreRow> rows() const {
+  std::vector<oracle::ScoreRow> rows(const ScoreFeed& feed) const {
     const auto heads = size_t(c_.item.geometry.heads);
     const auto query = heads * oracle::kHeadDim;
     const auto width = size_t(c_.plan.table_width);
     std::vector<oracle::ScoreRow> rows;
-    for (size_t r = 0; r < feed_.lengths.size(); ++r)
-      rows.push_back({std::span(feed_.query).subspan(r * query, query),
-                      std::span(feed_.weights).subspan(r * heads, heads),
-                      std::span(feed_.page_table).subspan(r * width, width),
-                      feed_.lengths[r]});
+    for (size_t r = 0; r < feed.lengths.size(); ++r)
+      rows.push_back({std::span(feed.query).subspan(r * query, query),
+                      std::span(feed.weights).subspan(r * heads, heads),
+                      std::span(feed.page_table).subspan(r * width, width),
+                      feed.lengths[r]});
     return rows;
   }
   std::span<const float> row_scores(int r) const {
@@ -98,7 +104,8 @@ class ScoreCase {
                        feed_.lengths[size_t(r)]);
   }
 
-  bool score(const std::string& arm, int attempt) {
+  // The feed is to be what it is in `given` after the call, too.
+  bool score(const std::string& arm, int attempt, const ScoreFeed& given) {
     scores_.fill({c_.settings.seed, 0, 0, attempt});
     const xtk_score_args args{sizeof(xtk_score_args), arm.c_str(),
                               c_.item.rows,           feed_.query.data(),
@@ -112,7 +119,43 @@ class ScoreCase {
     judgement_.log.record("untouched", {}, scores_.fault(own_));
     judgement_.log.record(
         "untouched", {},
-        same_bits(feed_, before_) ? "" : "an input of the scoring changed");
+        same_bits(feed_, given) ? "" : "an input of the scoring changed");
+    return true;
+  }
+  bool score(const std::string& arm, int attempt) {
+    return score(arm, attempt, before_);
+  }
+
+  // The check "reuse": called with the same pointers and negated weights, the
+  // candidate scores with those: every sum is the negative of what it was. One
+  // that keeps results by pointer or shape gives the old scores; one that was
+  // wrong already has nothing new to show.
+  bool reuse(const std::string& arm, const ScoreRules& rules) {
+    const bool wrong_already = judgement_.log.failed();
+    ScoreFeed negated = before_;
+    for (float& weight : negated.weights) weight = -weight;
+    std::copy(negated.weights.begin(), negated.weights.end(),
+              feed_.weights.begin());
+    const std::vector<Piece> old = all_scores();
+    if (!score(arm, c_.settings.repeat + 1, negated)) return false;
+    const std::vector<Piece> now = all_scores();
+    for (size_t i = 0; i < now.size(); ++i) {
+      const int r = now[i].row;
+      if (wrong_already && now[i].bytes != old[i].bytes) continue;
+      oracle::RowScores reference = references_[size_t(r)];
+      for (double& value : reference.value) value = -value;
+      const std::string fault =
+          scores_fault(judge_scores(row_scores(r), reference, rules.bound),
+                       row_scores(r), reference, rules.bound);
+      judgement_.log.record(
+          "reuse", where(r, arm),
+          fault.empty() ? ""
+                        : "called again with the same pointers and negated "
+                          "weights: " +
+                              fault);
+    }
+    std::copy(before_.weights.begin(), before_.weights.end(),
+              feed_.weights.begin());
     return true;
   }
 
@@ -142,12 +185,37 @@ class ScoreCase {
                     piece.bytes});
     }
     if (c_.settings.arms.size() > 1) compare_arms(arm, first);
+    if (!reuse(arm, rules)) return false;
     for (int attempt = 1; attempt <= c_.settings.repeat; ++attempt) {
       if (!score(arm, attempt)) return false;
       record_repeat(judgement_.log, c_, first, all_scores(), attempt,
                     [&](int row) { return where(row, arm); });
     }
     return true;
+  }
+
+  // The check "topk_own": only keys about as good as the k-th change sides with
+  // an FP8 query.
+  QueryFp8 compare_queries() {
+    const std::vector<uint8_t> magnitude_cache = magnitudes(before_.cache);
+    const std::vector<oracle::ScoreRow> all = rows(before_);
+    QueryFp8 sum;
+    for (size_t r = 0; r < all.size(); ++r) {
+      if (all[r].keys == 0) continue;
+      const QueryFp8 row =
+          compare_query_fp8(all[r], references_[r], before_.cache,
+                            magnitude_cache, c_.item.geometry);
+      judgement_.log.record(
+          "topk_own", where(int(r), ""),
+          row.outside == 0
+              ? ""
+              : fmt::format("{} keys that an FP8 query selects otherwise lie "
+                            "outside its rounding, {:.3g} times as far from "
+                            "the threshold as that reaches",
+                            row.outside, row.furthest));
+      sum.add(row);
+    }
+    return sum;
   }
 
   void compare_arms(const std::string& arm, const std::vector<Piece>& mine) {

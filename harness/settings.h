@@ -43,6 +43,8 @@ struct Settings {
                                              // candidate or capture claims
   oracle::ValueRules values;  // --nan, --zeros: how scores rank in lists
   std::string capture;        // --capture FILE, empty: cases are run
+  bool query_fp8 = false;     // --query fp8: scoring alone, with both queries
+  std::string shrink;         // --shrink FILE, empty: no failed row is shrunk
   int repeat = 1;  // how often a launch is repeated to compare bits, a case
   int wave = 0;    // wave size, 64 or 32; 0: the candidate's default
   int blocks = 0;  // persistent blocks; 0: the candidate's default

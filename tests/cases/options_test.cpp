@@ -55,8 +55,8 @@ TEST(Options, EveryBadValueIsOneSentenceWithOptionAndValue) {
   EXPECT_EQ(refusal("--steps 65"),
             "--steps is '65'; it takes a number from 1 to 64");
   EXPECT_EQ(refusal("--k 2049"),
-            "--k is '2049'; it takes a number from 1 to 2048");
-  EXPECT_EQ(refusal("--k 0"), "--k is '0'; it takes a number from 1 to 2048");
+            "--k is '2049'; it takes numbers from 1 to 2048");
+  EXPECT_EQ(refusal("--k 0"), "--k is '0'; it takes numbers from 1 to 2048");
   EXPECT_EQ(refusal("--rope none"),
             "--rope is 'none'; it takes interleaved or half-split");
   EXPECT_EQ(refusal("--hadamard yes"),

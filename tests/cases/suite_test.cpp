@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <fstream>
+#include <map>
 #include <set>
 
 #include "cases/families.h"
@@ -126,6 +128,11 @@ std::vector<Case> shipped(const std::string& suite) {
                     std::nullopt, 4);
 }
 
+Case shipped_row(const std::string& family, int rows) {
+  return case_of("--stage select --pos 9 --rows " + std::to_string(rows) +
+                 " --rows-from " + family);
+}
+
 // Counts from SPEC section 5: kinds x widths x caches x row sets x positions.
 TEST(Suite, ShippedSuitesHoldWhatTheSpecSays) {
   EXPECT_EQ(shipped("exactness").size(), 3u * (3 + 2) * 5 * 4 * 2);
@@ -138,6 +145,51 @@ TEST(Suite, ShippedSuitesHoldWhatTheSpecSays) {
   for (const int64_t edge : {1, 63, 64, 65, 1023, 1024, 1025, 2047, 2048, 2049,
                              32767, 32768, 32769, 65535, 65536, 65537, 1048640})
     EXPECT_TRUE(keys.contains(edge)) << edge;
+}
+
+// Every family crossed with every length and k, at its own length too; four
+// widths, so that a row of n keys begins at every residue. Each line of
+// families has a comment above it that says whose bug it is.
+TEST(Suite, FieldCrossesFamiliesLengthsAlignmentsAndK) {
+  std::map<std::string, std::set<std::string>> seen;
+  for (const Case& c : shipped("field")) {
+    if (c.rows < 5) continue;
+    seen[c.family].insert(std::to_string(c.rows) + "/" +
+                          std::to_string(c.geometry.k) + "/" +
+                          std::to_string(c.pos + 1));
+  }
+  EXPECT_EQ(seen.size(), families().size());
+  std::set<size_t> residues;
+  for (const int rows : {5, 6, 7, 8})
+    for (const Family& f : families()) {
+      const std::string name = f.name;
+      residues.insert(
+          size_t(select_rows(shipped_row(name, rows), 1).row_start[0]) % 4);
+      for (const int k : {1, 512, 1024, 2048})
+        for (const int64_t n :
+             {int64_t{1},      int64_t{2047},   int64_t{2048},
+              int64_t{2049},   int64_t{8191},   int64_t{8192},
+              int64_t{8193},   int64_t{16384},  int64_t{16385},
+              int64_t{32767},  int64_t{32768},  int64_t{32769},
+              int64_t{65535},  int64_t{65536},  int64_t{65537},
+              int64_t{131071}, int64_t{131072}, int64_t{131073},
+              int64_t{131074}, int64_t{131075}, int64_t{262145},
+              f.own_keys})
+          EXPECT_TRUE(seen[name].contains(std::to_string(rows) + "/" +
+                                          std::to_string(k) + "/" +
+                                          std::to_string(n)))
+              << name << " " << rows << " " << k << " " << n;
+      for (const int64_t n : {(1 << 20) - 1, 1 << 20, (1 << 20) + 1})
+        EXPECT_TRUE(seen[name].contains("5/2048/" + std::to_string(n)));
+    }
+  EXPECT_EQ(residues.size(), 4u);
+
+  std::ifstream file(EXACT_TOPK_SOURCE_DIR "/cases/field.suite");
+  std::string before;
+  for (std::string line; std::getline(file, line); before = line)
+    if (line.starts_with("--")) {
+      EXPECT_TRUE(before.starts_with("# ")) << line;
+    }
 }
 
 TEST(Suite, QuickTouchesEveryKindCacheRowSetAndStage) {

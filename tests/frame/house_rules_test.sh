@@ -55,6 +55,9 @@ forbidden kernels/base/a.cpp '<hip/hip_runtime.h>'
 forbidden kernels/stages/a.h '<cuda_runtime.h>'
 forbidden kernels/a.cpp '<mpi.h>'
 allowed tests/oracle/a.cpp '"kernels/layout.h"'
+allowed examples/a.cu '<cuda_runtime.h>'
+forbidden examples/a.cu '"kernels/candidate.h"'
+forbidden examples/a.cpp '"oracle/select.h"'
 forbidden attic/a.cpp '"oracle/a.h"' # a room without a rule
 
 plant oracle/a.cpp '<span>'

@@ -12,12 +12,14 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "kernels/candidate.h"
@@ -64,6 +66,16 @@ struct xtk_candidate {
   std::map<int, Bytes>
       shown;          // layer: the changed weight as the harness wrote it
   Bytes list_before;  // what the list held before the launch
+  std::map<const void*, Bytes> remembered;  // results by pointer of the inputs
+  std::thread late;                         // still writes a list
+
+  // Puts the result of an earlier call with the same inputs' pointer in the
+  // place of this one.
+  void recall(const void* inputs, void* result, size_t bytes) {
+    const auto* now = static_cast<const std::byte*>(result);
+    const auto [kept, fresh] = remembered.try_emplace(inputs, now, now + bytes);
+    if (!fresh) std::memcpy(result, kept->second.data(), bytes);
+  }
 
   template <typename T>
   std::vector<T> read(xtk_tensor tensor, size_t count, int layer = 0,
@@ -274,6 +286,7 @@ const char* xtk_last_error(const xtk_candidate* candidate) {
 }
 
 void xtk_close(xtk_candidate* candidate) {
+  if (candidate->late.joinable()) candidate->late.join();
   INNER(xtk_close)(candidate->wrapped);
   delete candidate;
 }
@@ -347,7 +360,31 @@ xtk_status xtk_wait(xtk_candidate* c) {
 xtk_status xtk_select(xtk_candidate* c, const xtk_select_args* args) {
   xtk_select_args forwarded = *args;
   forwarded.arm = "base";
+  if (c->late.joinable()) c->late.join();
+  const auto whole = size_t(args->list_entries);
+  const std::vector<int32_t> found_before(args->list, args->list + whole);
   const xtk_status status = INNER(xtk_select)(c->wrapped, &forwarded);
+  if (c->fault == "answers late") {
+    const int32_t first = args->indptr[0],
+                  entries = std::min(args->lengths[0], args->k);
+    std::vector<int32_t> answer(args->list + first,
+                                args->list + first + entries);
+    std::copy_n(found_before.begin() + first, entries, args->list + first);
+    c->late =
+        std::thread([answer = std::move(answer), to = args->list + first] {
+          std::this_thread::sleep_for(std::chrono::milliseconds(50));
+          std::copy(answer.begin(), answer.end(), to);
+        });
+    return status;
+  }
+  if (c->fault == "remembers")
+    c->recall(args->scores, args->list + args->indptr[0],
+              size_t(std::min(args->lengths[0], args->k)) * sizeof(int32_t));
+  if (c->fault == "row start edited")
+    const_cast<int64_t*>(args->row_start)[1] = 0;
+  if (c->fault == "length edited") const_cast<int32_t*>(args->lengths)[1] = 1;
+  if (c->fault == "indptr edited") ++const_cast<int32_t*>(args->indptr)[1];
+  if (c->fault == "list past the buffer") args->list[whole + 2] = 0;
   int32_t* list = args->list + args->indptr[0];
   if (c->fault == "list swapped") std::swap(list[0], list[1]);
   if (c->fault == "list duplicate") list[1] = list[0];
@@ -355,7 +392,7 @@ xtk_status xtk_select(xtk_candidate* c, const xtk_select_args* args) {
   if (c->fault == "list guard before") list[-1] = 0;
   if (c->fault == "list before the buffer") args->list[-2] = 0;
   if (c->fault == "input edited") const_cast<float*>(args->scores)[0] = 1.0f;
-  if (c->fault == "repeat" && ++c->launches == 2) std::swap(list[0], list[1]);
+  if (c->fault == "repeat" && ++c->launches == 3) std::swap(list[0], list[1]);
   return status;
 }
 
@@ -382,9 +419,12 @@ xtk_status xtk_score(xtk_candidate* c, const xtk_score_args* args) {
   float* scores = args->scores + row * size_t(args->score_stride);
   if (c->fault == "score bit") scores[5] = std::nextafter(scores[5], 1e9f);
   if (c->fault == "score past n") scores[args->lengths[row]] = 0;
+  if (c->fault == "remembers")
+    c->recall(args->index_query, scores,
+              size_t(args->lengths[row]) * sizeof(float));
   // A stale entry, which no scoring reads.
   if (c->fault == "input edited")
     const_cast<int32_t*>(args->page_table)[args->table_width - 1] = 0;
-  if (c->fault == "repeat" && ++c->launches == 2) scores[5] += 1.0f;
+  if (c->fault == "repeat" && ++c->launches == 3) scores[5] += 1.0f;
   return status;
 }

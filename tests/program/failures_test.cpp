@@ -109,6 +109,27 @@ INSTANTIATE_TEST_SUITE_P(
                     End{"hang", "did not return"}),
     test_name);
 
+// A library that only selects is guarded alike.
+TEST_P(FailingPlugin, FailsASelectionAndIsReported) {
+  const Scratch scratch;
+  const bool hangs = std::string(GetParam().how) == "hang";
+  const Ran ran = run_shell(
+      std::string("ROGUE_CALL=select ROGUE_HOW=") + GetParam().how + " " +
+      program("check_topk") +
+      " --stage select --rows 2 --rows-from random,rising --timeout " +
+      (hangs ? "5" : "100") + " --candidate " + rogue() + " --json " +
+      scratch.path("r.json"));
+  EXPECT_EQ(ran.status, 1) << ran.out << ran.err;
+  const auto report = nlohmann::json::parse(read_text(scratch.path("r.json")));
+  EXPECT_EQ(report["verdict"], "failed");
+  EXPECT_EQ(report["counts"]["failed"], 1);
+  std::string reason;
+  for (const auto& c : report["cases"])
+    if (c["verdict"] == "failed") reason = c["reason"];
+  EXPECT_THAT(reason, HasSubstr(GetParam().says));
+  EXPECT_THAT(reason, HasSubstr("xtk_select"));
+}
+
 TEST(Plugin, EveryRankFallingOverIsOneSentence) {
   const Scratch scratch;
   const Ran ran = check_under_mpirun(2, rogue_run(scratch),

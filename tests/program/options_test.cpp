@@ -93,6 +93,15 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"ArmMissing", "--arm none", "base"},
         Bad{"PerturbTensor", "--perturb launch0/step0/in/nothing:0:0",
             "cached_keys, cached_scales, poison_keys, poison_scales"},
+        Bad{"QueryWord", "--stage score --query fp16", "fp16"},
+        Bad{"QueryStage", "--query fp8", "needs a case of --stage score"},
+        Bad{"ShrinkStage", "--shrink x", "needs a case of --stage select"},
+        Bad{"ShrinkFolder", "--stage select --shrink no/such/x", "no/such/x"},
+        Bad{"ShrinkInput", "--stage select --candidate ./x --shrink x",
+            "--shrink x cannot be written: the run reads it"},
+        Bad{"ShrinkAndJson", "--stage select --json x --shrink ./x",
+            "--json and --shrink both name"},
+        Bad{"ShrinkCapture", "--capture x --shrink y", "--shrink"},
         Bad{"PerturbElement",
             "--perturb launch0/step0/in/residual:99999999999:0",
             "99999999999"}),
@@ -211,7 +220,8 @@ TEST(Listing, HelpNamesEveryOption) {
         "--bound",    "--repeat",      "--wave",      "--blocks",
         "--schedule", "--perturb",     "--dump",      "--dump-tensors",
         "--force",    "--json",        "--junit",     "--list",
-        "--dry-run",  "--fail-fast",   "--timeout",   "--allow-mistrusted"})
+        "--dry-run",  "--fail-fast",   "--timeout",   "--allow-mistrusted",
+        "--query",    "--shrink"})
     EXPECT_THAT(ran.out, HasSubstr(option));
 }
 
