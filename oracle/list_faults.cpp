@@ -107,13 +107,14 @@ ListFaults list_faults(const NamedList& list) {
 }
 
 std::string first_sentence(const ListFaults& faults, Contract contract) {
-  const std::string* promised[] = {&faults.count,      &faults.range,
-                                   &faults.duplicates, &faults.values,
-                                   &faults.set,        &faults.order};
-  const std::size_t checks = contract == Contract::kValid    ? 3
-                             : contract == Contract::kValues ? 4
-                             : contract == Contract::kSet    ? 5
-                                                             : 6;
+  const bool set = contract > Contract::kValues;
+  const std::string* promised[] = {
+      &faults.count, &faults.range, &faults.duplicates,
+      // Of the two the set's says more, and values follow from it.
+      set ? &faults.set : &faults.values, &faults.order};
+  const std::size_t checks = contract == Contract::kValid ? 3
+                             : contract > Contract::kSet  ? 5
+                                                          : 4;
   for (const std::string* sentence : std::span(promised).first(checks))
     if (!sentence->empty()) return *sentence;
   return "";

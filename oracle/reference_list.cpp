@@ -3,18 +3,9 @@
 
 #include <algorithm>
 #include <compare>
-#include <vector>
 
 namespace exact_topk::oracle {
 namespace {
-
-std::vector<float> rounded(std::span<const double> reference) {
-  std::vector<float> scores(reference.size());
-  std::ranges::transform(reference, scores.begin(), [](double value) {
-    return static_cast<float>(value);
-  });
-  return scores;
-}
 
 // The count-th largest; NaN has its place in the total order.
 double nth_largest(std::vector<double> values, std::size_t count) {
@@ -27,6 +18,14 @@ double nth_largest(std::vector<double> values, std::size_t count) {
 
 }  // namespace
 
+std::vector<float> rounded(std::span<const double> reference) {
+  std::vector<float> scores(reference.size());
+  std::ranges::transform(reference, scores.begin(), [](double value) {
+    return static_cast<float>(value);
+  });
+  return scores;
+}
+
 BaseOrder reference_order(std::span<const double> reference, int k) {
   return base_order(rounded(reference), k);
 }
@@ -38,7 +37,8 @@ ReferenceVerdict judge_against_reference(
   const ListJudge judge(scores, k);
   ReferenceVerdict verdict;
   verdict.exact = judge.judge(positions);
-  const std::vector<std::int32_t>& top = judge.top_k();
+  verdict.top_k = judge.top_k();
+  const std::vector<std::int32_t>& top = verdict.top_k;
   if (top.empty()) return verdict;
   verdict.threshold = nth_largest(reference.value, top.size());
   verdict.margin = 2.0 * bound * reference.largest;

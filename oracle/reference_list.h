@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "oracle/contract.h"
 #include "oracle/scores.h"
@@ -20,10 +21,14 @@
 
 namespace exact_topk::oracle {
 
+// The values, each rounded once.
+std::vector<float> rounded(std::span<const double> reference);
+
 // k >= 1.
 BaseOrder reference_order(std::span<const double> reference, int k);
 
 struct ReferenceVerdict {
+  std::vector<std::int32_t> top_k;  // of the reference, ascending
   ListVerdict exact;  // against the reference's own list, ties and all
   std::int64_t missed_beyond = 0;         // missed keys above T + 2b
   std::int64_t extra_beyond = 0;          // listed keys below T - 2b
