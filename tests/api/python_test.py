@@ -182,7 +182,7 @@ class Source(unittest.TestCase):
         self.assertEqual((wrong.held, wrong.max_error, wrong.first_position), (False, 0.25, 1))
         self.assertTrue(exact_topk.check_scores(floats(1, 5, 2), source, bound=0.25))
         self.assertTrue(exact_topk.check_list_f64(ints(1, 2), source))
-        self.assertEqual(exact_topk.check_list_f64(ints(1, 0), source).beyond, 2)
+        self.assertEqual(exact_topk.check_list_f64(ints(1, 0), source).beyond, 1)
         empty = exact_topk.Source(**scale_row([]))
         self.assertEqual(len(exact_topk.scores_f64(empty)) + len(exact_topk.list_f64(empty, 1)), 0)
 
