@@ -89,6 +89,7 @@ CaseResult conclude(Judgement judgement, const cases::Case& item,
   result.missed = judgement.missed;
   result.order_errors = judgement.order_errors;
   result.levels = judgement.levels;
+  result.paths = std::move(judgement.paths);
   result.diagnosis = std::move(judgement.diagnosis);
   result.controls_run = judgement.controls.run;
   result.controls_caught = judgement.controls.caught;

@@ -14,6 +14,7 @@
 #include "harness/checks/check_log.h"
 #include "harness/controls.h"
 #include "harness/group.h"
+#include "harness/paths.h"
 #include "harness/result.h"
 #include "harness/trust.h"
 
@@ -30,6 +31,7 @@ struct Judgement {
   int64_t rows_with_keys = 0;   // live rows of n >= 1 that this rank judged
   std::vector<RowFacts> facts;  // of the rows whose list was judged
   Levels levels;                // that held in those lists
+  ArmPaths paths;               // that each arm took
   std::vector<std::string> diagnosis;  // of the first rows whose list failed
   int diagnosed = 0;                   // how many those are
 };

@@ -15,6 +15,7 @@ set(EXACT_TOPK_JUDGING_SOURCES
   launch_outputs.cpp
   loader.cpp
   open_candidate.cpp
+  paths.cpp
   reference_share.cpp
   run_case.cpp
   run_launch_case.cpp

@@ -84,6 +84,7 @@ void look_up_all(void* handle, Functions& f) {
   look_up(handle, "xtk_select", f.select);
   look_up(handle, "xtk_view", f.view);
   look_up(handle, "xtk_replay", f.replay);
+  look_up(handle, "xtk_witness", f.witness);
   look_up(handle, "xtk_prepare_replay", f.prepare_replay);
 }
 

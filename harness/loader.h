@@ -64,6 +64,7 @@ struct Functions {
   decltype(&xtk_select) select = nullptr;
   decltype(&xtk_view) view = nullptr;
   decltype(&xtk_replay) replay = nullptr;
+  decltype(&xtk_witness) witness = nullptr;
   decltype(&xtk_prepare_replay) prepare_replay = nullptr;
 };
 

@@ -109,6 +109,17 @@ double Candidate::replay(xtk_stage stage, const std::string& part, int replays,
   return microseconds;
 }
 
+std::optional<xtk_witness_row> Candidate::witness(int row) {
+  const auto function = library_.functions().witness;
+  if (function == nullptr) return std::nullopt;
+  xtk_witness_row witness{};
+  witness.struct_size = sizeof(witness);
+  check("xtk_witness", library_.call("xtk_witness", [&] {
+    return function(candidate_, row, &witness);
+  }));
+  return witness;
+}
+
 Clocked Candidate::replay_by_clock(xtk_stage stage, int replays) {
   const xtk_replay_args args{sizeof(xtk_replay_args), stage, nullptr, replays,
                              0};

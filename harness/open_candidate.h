@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,6 +45,9 @@ class Candidate {
   void launch(const xtk_launch_args& args);
   void select(const xtk_select_args& args);
   void score(const xtk_score_args& args);
+  // Of a row of the last launch or selection; empty where the candidate does
+  // not export it.
+  std::optional<xtk_witness_row> witness(int row);
   // Microseconds of one replay of the last call of a stage, the mean of
   // `replays`; part "whole" is all of it.
   double replay(xtk_stage stage, const std::string& part, int replays,

@@ -31,6 +31,7 @@ Counts count(const Report& report) {
     n.order_errors += c.order_errors;
     n.controls_run += c.controls_run;
     n.controls_caught += c.controls_caught;
+    add(n.paths, c.paths);
   }
   return n;
 }

@@ -33,6 +33,8 @@ std::string report_json(const Report& report) {
   json["missed"] = n.missed;
   json["order_errors"] = n.order_errors;
   json["controls"] = {{"run", n.controls_run}, {"caught", n.controls_caught}};
+  json["paths"] = Json::object();
+  for (const auto& [arm, paths] : n.paths) json["paths"][arm] = paths.names();
   json["candidate"] = {{"name", report.candidate.name},
                        {"version", report.candidate.version},
                        {"abi", report.candidate.abi},

@@ -109,6 +109,11 @@ std::string text_result(const CaseResult& r) {
 
 std::string text_summary(const Report& report) {
   std::string text;
+  const Counts n = count(report);
+  for (const auto& [arm, paths] : n.paths)
+    if (paths != Paths{})
+      text += fmt::format("paths      {}: {}\n", arm,
+                          fmt::join(paths.names(), ", "));
   const std::vector<CheckLine> lines = by_check(report);
   if (!lines.empty()) {
     size_t width = 5;
@@ -128,7 +133,6 @@ std::string text_summary(const Report& report) {
     if (c.verdict == Outcome::kFailed || c.verdict == Outcome::kMistrusted)
       text += fmt::format("{:<10} {}\n           {}\n           {}\n",
                           to_string(c.verdict), c.name, c.reason, c.repro);
-  const Counts n = count(report);
   text += fmt::format(
       "verdict    {}: {} cases, {} failed, {} skipped, {} mistrusted; {} "
       "checks, {} untested; {} of {} controls caught; "

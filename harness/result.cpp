@@ -91,6 +91,7 @@ CaseResult merge(std::span<const CaseResult> parts) {
     all.controls_caught += part.controls_caught;
     all.seconds = larger(all.seconds, part.seconds);
     all.levels.add(part.levels);
+    add(all.paths, part.paths);
     all.diagnosis.insert(all.diagnosis.end(), part.diagnosis.begin(),
                          part.diagnosis.end());
   }
@@ -111,8 +112,10 @@ void to_json(nlohmann::json& json, const CaseResult& r) {
           {"controls_caught", r.controls_caught},
           {"seconds", r.seconds},
           {"levels", {r.levels.lists, r.levels.held}},
+          {"paths", nlohmann::json::object()},
           {"diagnosis", r.diagnosis},
           {"times", r.times}};
+  for (const auto& [arm, paths] : r.paths) json["paths"][arm] = paths.taken;
   for (const CheckResult& c : r.checks)
     json["checks"].push_back(
         {c.name, static_cast<int>(c.outcome), c.reason, c.run, c.failed});
@@ -136,6 +139,8 @@ void from_json(const nlohmann::json& json, CaseResult& r) {
   json.at("seconds").get_to(r.seconds);
   json.at("levels").at(0).get_to(r.levels.lists);
   json.at("levels").at(1).get_to(r.levels.held);
+  for (const auto& [arm, taken] : json.at("paths").items())
+    r.paths[arm].taken = taken.get<uint32_t>();
   json.at("diagnosis").get_to(r.diagnosis);
   json.at("times").get_to(r.times);
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "harness/levels.h"
+#include "harness/paths.h"
 #include "harness/timing.h"
 
 namespace exact_topk::harness {
@@ -66,6 +67,7 @@ struct CaseResult {
   int64_t controls_caught = 0;  // of those, caught by the check meant for them
   double seconds = 0;           // wall time of the case on its group
   Levels levels;                // that held in every list judged
+  ArmPaths paths;               // that each arm took
   std::vector<std::string> diagnosis;  // of the first rows that failed, a line
                                        // a fact
   std::vector<PartTime> times;         // of the group's first rank, where timed

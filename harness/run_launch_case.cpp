@@ -119,7 +119,20 @@ class LaunchCase {
                          abi_kind(c_.item.kind), c_.item.rows,
                          abi_partials(c_.item)});
       outputs_.look(candidate_, about(), launch);
+      note_paths(arm, t);
     });
+  }
+
+  // What the candidate says of the last launch's way through its kernels.
+  void note_paths(const std::string& arm, int t) {
+    std::vector<WitnessedRow> rows;
+    for (const cases::Row& row : step(t).rows) {
+      const auto witness = candidate_.witness(static_cast<int>(rows.size()));
+      if (!witness) return;
+      rows.push_back({*witness, row.keys(),
+                      row.live ? std::optional(row.request) : std::nullopt});
+    }
+    judgement_.paths[arm].add(paths_of(rows));
   }
 
   void record_untouched(const Where& at, const std::string& fault) {

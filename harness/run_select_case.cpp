@@ -75,7 +75,10 @@ class SelectCase {
                                list_.data(),
                                rows_.list_entries};
     if (!all_launched(c_, judgement_.log, {-1, -1, -1, -1, c_.arm_name(arm)},
-                      [&] { candidate_.select(args); }))
+                      [&] {
+                        candidate_.select(args);
+                        note_paths(arm);
+                      }))
       return false;
     judgement_.log.record("untouched", {}, list_.fault(own_));
     judgement_.log.record(
@@ -88,6 +91,17 @@ class SelectCase {
             ? ""
             : "an input of the selection changed");
     return true;
+  }
+
+  // What the candidate says of the last selection's way through its kernels.
+  void note_paths(const std::string& arm) {
+    std::vector<WitnessedRow> rows;
+    for (const int32_t keys : rows_.lengths) {
+      const auto witness = candidate_.witness(static_cast<int>(rows.size()));
+      if (!witness) return;
+      rows.push_back({*witness, keys, std::nullopt});
+    }
+    judgement_.paths[arm].add(paths_of(rows));
   }
 
   std::vector<Piece> lists() const {

@@ -456,8 +456,8 @@ void Session::prepare_replay(const xtk_replay_args* args) {
 
 double Session::replay(const xtk_replay_args* args,
                        const double* microseconds) {
-  check_replay(args);
   require(microseconds != nullptr, "microseconds is a null pointer");
+  check_replay(args);
   backend::apply(choices_);
   if (!prepared_ || !prepared_->is(*args)) prepare_replay(args);
   prepared_->spent = true;

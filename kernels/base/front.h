@@ -43,12 +43,13 @@ __global__ void input_rows(FrontOperands o) {
 template <int Wave>
 __global__ void project_down(FrontOperands o) {
   HIP_DYNAMIC_SHARED(ProjectLds, lds)
+  int turn = 0;
   for (int task = static_cast<int>(blockIdx.x); task < down_tasks(o.geometry);
        task += static_cast<int>(gridDim.x))
     down_task<Wave>(o, task, InputRows{o.x, o.geometry.hidden},
                     StoreRows{o.q_down, o.geometry.q_lora},
                     StoreRows{o.raw_key, kHeadDim},
-                    StoreRows{o.w, o.geometry.heads}, *lds);
+                    StoreRows{o.w, o.geometry.heads}, turn++, *lds);
 }
 
 // Grid: a block a row.
@@ -71,10 +72,12 @@ __global__ void norm_rows(FrontOperands o) {
 template <int Wave>
 __global__ void project_up(FrontOperands o) {
   HIP_DYNAMIC_SHARED(ProjectLds, lds)
+  int turn = 0;
   for (int task = static_cast<int>(blockIdx.x); task < up_tasks(o.geometry);
        task += static_cast<int>(gridDim.x))
     up_task<Wave>(o, task, InputRows{o.q_lora, o.geometry.q_lora},
-                  StoreRows{o.mailbox, o.geometry.heads * kHeadDim}, *lds);
+                  StoreRows{o.mailbox, o.geometry.heads * kHeadDim}, turn++,
+                  *lds);
 }
 
 // Grid: (any, R). Task 0 of a row is its key, the others its heads.

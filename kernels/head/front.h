@@ -103,12 +103,14 @@ __device__ inline void input_stage(const Operands& o, std::byte* lds) {
   }
 }
 
-// Tasks of a block dealt to blocks in turn.
+// Tasks of a block dealt to blocks in turn; task(t, turn) is the block's
+// turn-th.
 template <class Task>
 __device__ inline void block_tasks(int tasks, const Task& task) {
+  int turn = 0;
   for (int t = static_cast<int>(blockIdx.x); t < tasks;
        t += static_cast<int>(gridDim.x))
-    task(t);
+    task(t, turn++);
 }
 
 template <int Wave>
@@ -133,8 +135,8 @@ __device__ inline void down_stage(const Operands& o, std::byte* raw_lds) {
     hip::pair_store(o.pairs.w + row * f.geometry.heads + output,
                     float_bits(value), o.tag);
   };
-  block_tasks(tasks, [&](int task) {
-    down_task<Wave>(f, task, x, q_down, raw_key, w, lds);
+  block_tasks(tasks, [&](int task, int turn) {
+    down_task<Wave>(f, task, x, q_down, raw_key, w, turn, lds);
   });
 }
 
@@ -172,8 +174,9 @@ __device__ inline void up_stage(const Operands& o, std::byte* raw_lds) {
     hip::pair_store(o.pairs.mailbox + int64_t{row} * outputs + output,
                     float_bits(value), o.tag);
   };
-  block_tasks(tasks,
-              [&](int task) { up_task<Wave>(f, task, q_lora, mailbox, lds); });
+  block_tasks(tasks, [&](int task, int turn) {
+    up_task<Wave>(f, task, q_lora, mailbox, turn, lds);
+  });
 }
 
 // This lane's dims of a head or raw key: from pairs where this launch makes it,

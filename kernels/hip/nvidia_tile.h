@@ -319,24 +319,6 @@ __device__ inline void score_tile_block(const KeyTile& keys,
 
 namespace nvidia {
 
-// Adds up Have sums over the lanes by halves; each lane keeps half of what it
-// has, so that lane l ends with sum l in the first place. (A loop over the
-// halves would index registers by a variable.)
-template <int Have, int Count>
-__device__ inline void add_halves(float (&sum)[Count], int lane) {
-  if constexpr (Have > 1) {
-    constexpr int kHalf = Have / 2;
-    const bool upper = (lane & kHalf) != 0;
-#pragma unroll
-    for (int k = 0; k < kHalf; ++k) {
-      const float keep = upper ? sum[k + kHalf] : sum[k];
-      const float send = upper ? sum[k] : sum[k + kHalf];
-      sum[k] = keep + __shfl_xor_sync(~0u, send, kHalf);
-    }
-    add_halves<kHalf>(sum, lane);
-  }
-}
-
 __device__ inline uint4 load_row(const uint16_t* row, bool there) {
   return there ? *reinterpret_cast<const uint4*>(row) : uint4{0, 0, 0, 0};
 }
@@ -419,7 +401,18 @@ __device__ inline void front_tile_to(const float* weights, int weight_stride,
         }
       }
     }
-    nvidia::add_halves<Wave>(sum, lane);
+    // Lanes add up by halves; each keeps half of what it has, so that lane l
+    // ends with sum l.
+#pragma unroll
+    for (int have = Wave; have > 1; have /= 2) {
+      const bool upper = (lane & have / 2) != 0;
+#pragma unroll
+      for (int k = 0; k < have / 2; ++k) {
+        const float keep = upper ? sum[k + have / 2] : sum[k];
+        const float send = upper ? sum[k] : sum[k + have / 2];
+        sum[k] = keep + shuffle_xor<Wave>(send, have / 2);
+      }
+    }
     sink(lane % kTileRows, first + lane / kTileRows, sum[0]);
   }
 }

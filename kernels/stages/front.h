@@ -54,9 +54,14 @@ __device__ inline void input_task(const FrontOperands& o, int row,
                  out);
 }
 
-inline constexpr int kProjectParts =
-    16;  // of a dot product, one a wave at a time, added in order: a wave alone
-         // would wait for memory most of the time
+// Parts of a dot product, one a wave at a time, added in order: on a GPU a wave
+// alone would wait for memory most of the time, and on the CPU every part costs
+// a meeting of a wave's fibers.
+#if defined(EXACT_TOPK_HIP_CPU)
+inline constexpr int kProjectParts = 2;
+#else
+inline constexpr int kProjectParts = 16;
+#endif
 inline constexpr int kPartUnit = 32;  // inputs of a part are a multiple of it
 
 // What a projection multiplies.
@@ -65,29 +70,31 @@ struct InputRows {
   int stride;              // elements from one row to the next
 };
 
-// LDS of a projection: each part's sums.
+// LDS of a projection: each part's sums. Two sets alternate from task to task,
+// so that one barrier a task is enough.
 struct ProjectLds {
-  float sums[kProjectParts][hip::kTileRows][hip::kTile];
+  float sums[2][kProjectParts][hip::kTileRows][hip::kTile];
 };
 
-// One tile of a projection: 16 outputs of all rows, by a block. store(row,
-// output, value) takes those of live rows.
+// One tile of a projection: 16 outputs of all rows, by a block, its `turn`-th.
+// store(row, output, value) takes those of live rows.
 template <int Wave, class Weight, class Store>
 __device__ inline void project_tile(const Weight* matrix, int outputs,
                                     int inputs, int tile, const InputRows& x,
                                     const RowTables& rows, const Store& store,
-                                    ProjectLds& lds) {
+                                    int turn, ProjectLds& lds) {
   const int first = tile * hip::kTile;
   const int count = outputs - first < hip::kTile ? outputs - first : hip::kTile;
   const Weight* weights = matrix + int64_t{first} * inputs;
   const int units = inputs / kPartUnit;
   const int lane = hip::lane<Wave>();
+  auto& sums = lds.sums[turn % 2];
   for (int part = hip::wave<Wave>(); part < kProjectParts;
        part += waves_of_block<Wave>()) {
     const int begin = units * part / kProjectParts * kPartUnit;
     const int end = units * (part + 1) / kProjectParts * kPartUnit;
     const auto keep = [&](int row, int output, float sum) {
-      lds.sums[part][row][output] = sum;
+      sums[part][row][output] = sum;
     };
     if (begin < end) {
       hip::front_tile_to<Wave>(weights + begin, inputs, count, x.values + begin,
@@ -104,10 +111,9 @@ __device__ inline void project_tile(const Weight* matrix, int outputs,
     const int output = i % hip::kTile;
     float sum = 0.0f;
     for (int part = 0; part < kProjectParts; ++part)
-      sum += lds.sums[part][row][output];
+      sum += sums[part][row][output];
     if (output < count && rows.keys(row) > 0) store(row, first + output, sum);
   }
-  __syncthreads();
 }
 
 // Stores a projection's outputs to memory, [R][outputs].
@@ -127,17 +133,17 @@ __device__ inline void down_task(const FrontOperands& o, int task,
                                  const InputRows& x,
                                  const StoreDown& store_down,
                                  const StoreKey& store_key,
-                                 const StoreWeights& store_weights,
+                                 const StoreWeights& store_weights, int turn,
                                  ProjectLds& lds) {
   const Geometry& g = o.geometry;
   const int q_tiles = tiles_of(g.q_lora);
   const int key_tiles = tiles_of(kHeadDim);
   if (task < q_tiles) {
     project_tile<Wave>(o.weights.q_a, g.q_lora, g.hidden, task, x, o.rows,
-                       store_down, lds);
+                       store_down, turn, lds);
   } else if (task < q_tiles + key_tiles) {
     project_tile<Wave>(o.weights.wk, kHeadDim, g.hidden, task - q_tiles, x,
-                       o.rows, store_key, lds);
+                       o.rows, store_key, turn, lds);
   } else {
     project_tile<Wave>(
         o.weights.weights_proj, g.heads, g.hidden, task - q_tiles - key_tiles,
@@ -145,7 +151,7 @@ __device__ inline void down_task(const FrontOperands& o, int task,
         [&](int row, int output, float value) {
           store_weights(row, output, value * g.weight_factor);
         },
-        lds);
+        turn, lds);
   }
 }
 
@@ -164,10 +170,10 @@ __device__ inline void norm_task(const FrontOperands& o, const Fill& fill,
 template <int Wave, class Store>
 __device__ inline void up_task(const FrontOperands& o, int task,
                                const InputRows& q_lora, const Store& store,
-                               ProjectLds& lds) {
+                               int turn, ProjectLds& lds) {
   const Geometry& g = o.geometry;
   project_tile<Wave>(o.weights.wq_b, g.heads * kHeadDim, g.q_lora, task, q_lora,
-                     o.rows, store, lds);
+                     o.rows, store, turn, lds);
 }
 
 // A row's line of the rope table.

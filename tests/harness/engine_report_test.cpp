@@ -71,6 +71,7 @@ TEST(CaseResult, TravelsAsJsonWithAllFields) {
   r.reason = "all scores are equal";
   r.max_bound_ratio = std::numeric_limits<double>::infinity();
   r.order_errors = 7;
+  r.paths["head"].taken = 5;
   r.seconds = 0.25;
   EXPECT_EQ(nlohmann::json::parse(nlohmann::json(r).dump()).get<CaseResult>(),
             r);

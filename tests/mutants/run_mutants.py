@@ -5,7 +5,9 @@
 A mutant is one text of a source file replaced by another. Its translation unit is compiled again (the changed file in a
 folder that comes first among the include folders; the source tree is only read), the CPU candidate is linked from it and
 from the objects of the build, and check_topk judges that candidate with the mutant's arguments. A mutant of
-kernels/layout.h may name a layout test instead, which is then compiled against the changed header.
+kernels/layout.h may name a layout test instead, which is then compiled against the changed header. One that names "race"
+is compiled as the tsan preset has it, and ThreadSanitizer, which takes a GPU's threads and barriers for what they are, must
+report a data race; the program that judges stays the uninstrumented one.
 
 Before any mutant, the candidate without faults must pass every command line that the mutants use: what fails by itself
 kills nothing. A mutant fails the run if it survives, does not build, matches its file other than once, is killed by other
@@ -32,6 +34,7 @@ ARMS = {"base": "kernels/base/base_arm.cpp", "head": "kernels/head/head_arm.cpp"
 LAYOUT_TEST = "tests/kernels/layout_test.cpp"
 CANDIDATE = "lib/exact_topk_cpu.so"
 LAYOUT_PROGRAM = "tests/kernels_layout_test"
+RACE = "race"  # the check of mutants that the race detector is to kill
 TIMEOUT = 600  # seconds of one program, many times what any takes
 
 # Mutants are compiled to be run once: optimised enough to be run, without debug information.
@@ -59,6 +62,11 @@ class Mutant:
     def layout(self):
         """Whether a layout test is to kill it."""
         return not self.run
+
+    @property
+    def race(self):
+        """Whether the race detector is to kill it."""
+        return self.check == RACE
 
     def unit(self):
         """The translation unit that is compiled again."""
@@ -146,10 +154,10 @@ class Verdict:
     passed_cases: int  # cases without a fault
 
 
-def run_program(command, folder):
+def run_program(command, folder, **environment):
     try:
         return subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False,
-                              timeout=TIMEOUT)
+                              timeout=TIMEOUT, env={**os.environ, **environment})
     except subprocess.TimeoutExpired:
         return None
 
@@ -158,22 +166,40 @@ def run_program(command, folder):
 CHECK_LINE = re.compile(r"^(\S.*?)\s+\d+\s+\d+\s+(\d+)\s+\d+\s+\d+\s+\d+$", re.MULTILINE)
 
 
+def failed_checks(text):
+    return [name for name, count in CHECK_LINE.findall(text) if int(count) > 0]
+
+
 class Judge:
     """Runs check_topk and the layout test."""
 
     def __init__(self, build, launch):
         self.build, self.launch = build, shlex.split(launch)
 
-    def check(self, candidate, arguments, schedule, report):
+    def command(self, candidate, arguments, schedule):
         words = shlex.split(arguments)
         if not {"--stage", "--geometry"} & set(words):
             words = self.launch + words
-        command = [str(self.build.folder / "bin/check_topk"), "--candidate", str(candidate), "--json", str(report),
-                   "--allow-mistrusted", *words]
-        if schedule:
-            command += ["--schedule", schedule]
+        command = [str(self.build.folder / "bin/check_topk"), "--candidate", str(candidate), "--allow-mistrusted", *words]
+        return command + (["--schedule", schedule] if schedule else [])
+
+    def race(self, candidate, arguments, schedule):
+        """ThreadSanitizer's own program is `candidate` alone: its runtime comes first, and stops at the first race."""
+        result = run_program(self.command(candidate, arguments, schedule), self.build.root,
+                             LD_PRELOAD=command_output("g++", "-print-file-name=libtsan.so").strip(),
+                             TSAN_OPTIONS="halt_on_error=1:ignore_noninstrumented_modules=1")
+        if result is None:
+            return Verdict(f"no end within {TIMEOUT} s", [], 0, 0)
+        if "WARNING: ThreadSanitizer: data race" in result.stderr:
+            return Verdict("", [RACE], 0, 0)
+        if result.returncode not in (0, 1):
+            last = (result.stderr.strip() or result.stdout.strip()).splitlines()[-1:]
+            return Verdict(f"status {result.returncode}: {''.join(last)}", [], 0, 0)
+        return Verdict("", failed_checks(result.stdout), 0, 0)
+
+    def check(self, candidate, arguments, schedule, report):
         report.unlink(missing_ok=True)
-        result = run_program(command, self.build.root)
+        result = run_program([*self.command(candidate, arguments, schedule), "--json", str(report)], self.build.root)
         if result is None:
             return Verdict(f"no end within {TIMEOUT} s", [], 0, 0)
         if not report.exists() or result.returncode not in (0, 1):
@@ -182,7 +208,7 @@ class Judge:
         cases = json.loads(report.read_text())
         if cases["verdict"] == "error":
             return Verdict(cases.get("error", "error"), [], 0, 0)
-        failed = [name for name, count in CHECK_LINE.findall(result.stdout) if int(count) > 0]
+        failed = failed_checks(result.stdout)
         errors = [case["max_score_error"] for case in cases["cases"] if case["verdict"] == "failed"]
         if result.returncode == 1 and not failed:
             failed = ["crash"]  # in the candidate: there was no time to judge
@@ -225,8 +251,9 @@ def judged(mutant, verdict):
     return ""
 
 
-def try_mutant(mutant, build, judge, scratch):
+def try_mutant(mutant, builds, judge, scratch):
     start = time.monotonic()
+    build = builds[mutant.race]
 
     def outcome(fault, killers=(), schedules=0):
         return Outcome(mutant, fault, list(killers), schedules, time.monotonic() - start)
@@ -246,8 +273,12 @@ def try_mutant(mutant, build, judge, scratch):
         return outcome(f"does not build, see {folder / 'build.log'}")
     schedules = [f"random:{i + 1}" for i in range(mutant.schedules)] or [""]
     for tried, schedule in enumerate(schedules, 1):
-        verdict = judge.layout(made) if mutant.layout else judge.check(made, mutant.run, schedule,
-                                                                       folder / "report.json")
+        if mutant.layout:
+            verdict = judge.layout(made)
+        elif mutant.race:
+            verdict = judge.race(made, mutant.run, schedule)
+        else:
+            verdict = judge.check(made, mutant.run, schedule, folder / "report.json")
         fault = judged(mutant, verdict)
         if fault != "SURVIVES":
             break
@@ -255,14 +286,15 @@ def try_mutant(mutant, build, judge, scratch):
     return outcome(fault, verdict.failed, tried)
 
 
-def sound(build, judge, scratch, mutants, workers):
+def sound(builds, judge, scratch, mutants, workers):
     """Sees the candidate without faults pass all that the mutants are judged by."""
-    runs = sorted({(m.run, "random:1" if m.schedules else "") for m in mutants if not m.layout})
-    candidate = build.folder / CANDIDATE
+    runs = sorted({(m.race, m.run, "random:1" if m.schedules else "") for m in mutants if not m.layout})
 
     def check(numbered):
-        number, (arguments, schedule) = numbered
-        verdict = judge.check(candidate, arguments, schedule, scratch / f"sound{number}.json")
+        number, (race, arguments, schedule) = numbered
+        candidate = builds[race].folder / CANDIDATE
+        verdict = (judge.race(candidate, arguments, schedule) if race else
+                   judge.check(candidate, arguments, schedule, scratch / f"sound{number}.json"))
         if verdict.error or verdict.failed:
             raise Stop(f"the candidate without faults does not pass {arguments} {schedule}: "
                        f"{verdict.error or ', '.join(verdict.failed)}")
@@ -270,7 +302,7 @@ def sound(build, judge, scratch, mutants, workers):
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
         list(pool.map(check, enumerate(runs)))
     if any(m.layout for m in mutants):
-        verdict = judge.layout(build.folder / LAYOUT_PROGRAM)
+        verdict = judge.layout(builds[False].folder / LAYOUT_PROGRAM)
         if verdict.error or verdict.failed:
             raise Stop(f"the layout tests fail without faults: {verdict.error or ', '.join(verdict.failed)}")
     return len(runs)
@@ -327,14 +359,17 @@ def main():
             print(f"{m.name:<{width}}  {m.check:<10}  {m.file}")
         return 0
     build = Build(root, (arguments.build or root / "build/release").resolve())
+    builds = {False: build}
+    if any(m.race for m in mutants):
+        builds[True] = Build(root, root / "build/tsan")
     scratch = build.folder / "mutants"
     scratch.mkdir(exist_ok=True)
     judge = Judge(build, launch)
-    runs = sound(build, judge, scratch, mutants, arguments.jobs)
+    runs = sound(builds, judge, scratch, mutants, arguments.jobs)
     print(f"the candidate without faults passes the {runs} command lines ({time.monotonic() - start:.0f} s)", flush=True)
     outcomes = []
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        futures = [pool.submit(try_mutant, m, build, judge, scratch) for m in mutants]
+        futures = [pool.submit(try_mutant, m, builds, judge, scratch) for m in mutants]
         for future in concurrent.futures.as_completed(futures):
             o = future.result()
             outcomes.append(o)

@@ -200,6 +200,7 @@ class Engine {
   void poll(Fiber& self, bool (*ready)(const void*), const void* arg,
             Site site);
   void store_late(std::uint32_t* word, std::uint32_t value) {
+    const sanitizer::Ignore own_books;  // all threads keep them together
     late_.push_back({word, value});
   }
   // Fails the launch. A thread that notes it then abandons itself, in a
