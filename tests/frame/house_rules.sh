@@ -9,8 +9,8 @@
 set -euo pipefail
 cd "${1:?usage: house_rules.sh ROOT}"
 
-mapfile -t files < <(git ls-files --cached --others --exclude-standard --deduplicate -- '*.h' '*.c' '*.cpp' '*.sh' \
-  '*.py' '*.cmake' '*CMakeLists.txt' dev .ci/run | while read -r file; do [[ ! -f $file ]] || echo "$file"; done)
+mapfile -t files < <(git ls-files --cached --others --exclude-standard --deduplicate -- '*.h' '*.hpp' '*.c' '*.cpp' '*.sh' \
+  '*.bash' '*.awk' '*.py' '*.cmake' '*CMakeLists.txt' dev .ci/run | while read -r file; do [[ ! -f $file ]] || echo "$file"; done)
 [[ ${#files[@]} != 0 ]] || {
   echo "house_rules: there is no source in $1" >&2
   exit 2
@@ -36,7 +36,7 @@ FNR == 1 {
   room = file; sub(/\/.*/, "", room)
 }
 FNR <= 3 && /SPDX-License-Identifier: Apache-2\.0/ { licensed = 1 }
-file ~ /\.(h|c|cpp)$/ && /^[ \t]*#[ \t]*include[ \t]*[<"]/ {
+file ~ /\.(h|hpp|c|cpp)$/ && /^[ \t]*#[ \t]*include[ \t]*[<"]/ {
   header = $0; sub(/^[^<"]*[<"]/, "", header); sub(/[>"].*/, "", header)
   if ($0 ~ /^[^<"]*"/) {
     if (!(room in may)) breach("tests/frame/house_rules.sh has no rule for what " room "/ may include")
