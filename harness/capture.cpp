@@ -13,8 +13,10 @@
 #include <stdexcept>
 #include <utility>
 
-#include "oracle/formats.h"
+#include "oracle/elements.h"
+#include "oracle/entries.h"
 #include "oracle/pages.h"
+#include "oracle/query_format.h"
 
 namespace exact_topk::harness {
 namespace {
@@ -24,6 +26,11 @@ using std::string_view_literals::operator""sv;
 constexpr std::array kScoreDtypes = {"F32"sv, "F16"sv, "BF16"sv};
 constexpr std::array kIntegerDtypes = {"I32"sv, "I64"sv};
 constexpr std::array kQueryDtypes = {"BF16"sv, "F32"sv, "F16"sv, "F8_E4M3"sv};
+// What they decode as, in the same order. The dtype F8_E4M3 is e4m3fn,
+// whatever the cache is.
+constexpr std::array kQueryFormats = {
+    oracle::QueryFormat::kBf16, oracle::QueryFormat::kF32,
+    oracle::QueryFormat::kF16, oracle::QueryFormat::kE4m3fn};
 constexpr std::array kI32 = {"I32"sv};
 constexpr std::array kF32 = {"F32"sv};
 constexpr std::array kU8 = {"U8"sv};
@@ -39,21 +46,8 @@ constexpr int64_t kMostHeads = 65536;
 template <typename T>
 std::vector<T> elements(std::span<const std::byte> bytes, int64_t first,
                         int64_t count) {
-  std::vector<T> out(static_cast<size_t>(count));
-  if (count > 0)
-    std::memcpy(out.data(), bytes.data() + size_t(first) * sizeof(T),
-                out.size() * sizeof(T));
-  return out;
-}
-
-// The same, each through `convert`.
-template <typename To, typename From, typename Convert>
-std::vector<To> converted(std::span<const std::byte> bytes, int64_t first,
-                          int64_t count, Convert convert) {
-  const std::vector<From> from = elements<From>(bytes, first, count);
-  std::vector<To> out(from.size());
-  std::transform(from.begin(), from.end(), out.begin(), convert);
-  return out;
+  return oracle::elements<T>(
+      bytes.subspan(size_t(first) * sizeof(T), size_t(count) * sizeof(T)));
 }
 
 std::string shape_text(std::span<const int64_t> shape) {
@@ -139,8 +133,8 @@ std::vector<int64_t> Capture::integers(std::string_view name) const {
   const Entry& entry =
       require(name, kIntegerDtypes, std::array<int64_t, 1>{rows_});
   if (entry.dtype == "I64") return elements<int64_t>(entry.bytes, 0, rows_);
-  return converted<int64_t, int32_t>(entry.bytes, 0, rows_,
-                                     [](int32_t i) { return int64_t{i}; });
+  return oracle::converted<int64_t, int32_t>(
+      entry.bytes, [](int32_t i) { return int64_t{i}; });
 }
 
 void Capture::check_selection() {
@@ -158,9 +152,9 @@ void Capture::check_selection() {
                     "positions",
                     scores.shape[1], kMost));
   columns_ = int64_t(scores.shape[1]);
-  score_format_ = scores.dtype == "F32"   ? ScoreFormat::kF32
-                  : scores.dtype == "F16" ? ScoreFormat::kF16
-                                          : ScoreFormat::kBf16;
+  score_format_ = scores.dtype == "F32"   ? oracle::ScoreFormat::kF32
+                  : scores.dtype == "F16" ? oracle::ScoreFormat::kF16
+                                          : oracle::ScoreFormat::kBf16;
 
   lengths_ = integers("lengths");
   for (int64_t r = 0; r < rows_; ++r)
@@ -249,20 +243,15 @@ void Capture::check_pages() {
                     table.shape[1], longest(), needed));
   table_width_ = int64_t(table.shape[1]);
   for (int64_t r = 0; r < rows_; ++r) {
-    std::vector<int32_t> ids = pages(r);
-    const auto bad = std::find_if(ids.begin(), ids.end(), [&](int32_t id) {
-      return id < 0 || id >= cached;
-    });
-    if (bad != ids.end())
-      fail(
-          fmt::format("tensor \"page_table\" has page {} in row {}, and must "
-                      "be from 0 to {}",
-                      *bad, r, cached - 1));
-    std::sort(ids.begin(), ids.end());
-    const auto twice = std::adjacent_find(ids.begin(), ids.end());
-    if (twice != ids.end())
+    const auto fault = oracle::page_fault(pages(r), cached);
+    if (!fault) continue;
+    if (fault->twice)
       fail(fmt::format("tensor \"page_table\" names page {} twice in row {}",
-                       *twice, r));
+                       fault->page, r));
+    fail(
+        fmt::format("tensor \"page_table\" has page {} in row {}, and must be "
+                    "from 0 to {}",
+                    fault->page, r, cached - 1));
   }
 }
 
@@ -281,52 +270,27 @@ int64_t Capture::longest() const {
 }
 
 std::vector<float> Capture::scores(int64_t row) const {
-  const std::span<const std::byte> bytes = file_.bytes("scores");
+  const Entry& scores = file_.at("scores");
+  const auto bytes = int64_t(oracle::score_bytes(score_format_));
   const int64_t first = row * columns_ + starts_[size_t(row)];
-  switch (score_format_) {
-    case ScoreFormat::kF32:
-      return elements<float>(bytes, first, keys(row));
-    case ScoreFormat::kF16:
-      return converted<float, uint16_t>(bytes, first, keys(row),
-                                        oracle::f16_to_f32);
-    case ScoreFormat::kBf16:
-      return converted<float, uint16_t>(bytes, first, keys(row),
-                                        oracle::bf16_to_f32);
-  }
-  return {};
+  return oracle::decode_scores(
+      scores.bytes.subspan(size_t(first * bytes), size_t(keys(row) * bytes)),
+      score_format_);
 }
 
 std::vector<int64_t> Capture::entries(int64_t row) const {
   const Entry& topk = file_.at("topk");
   if (topk.dtype == "I64") return elements<int64_t>(topk.bytes, row * k_, k_);
-  return converted<int64_t, int32_t>(topk.bytes, row * k_, k_,
-                                     [](int32_t i) { return int64_t{i}; });
+  return oracle::converted<int64_t, int32_t>(
+      topk.bytes.subspan(size_t(row * k_) * sizeof(int32_t),
+                         size_t(k_) * sizeof(int32_t)),
+      [](int32_t i) { return int64_t{i}; });
 }
 
 std::vector<int32_t> Capture::positions(int64_t row) const {
-  const int64_t n = keys(row);
-  // Pages with their place in the table, sorted, to be searched by page.
-  std::vector<std::pair<int64_t, int64_t>> places;
-  if (slots_)
-    for (const int32_t page : pages(row))
-      places.emplace_back(page, int64_t(places.size()));
-  std::sort(places.begin(), places.end());
-  const auto position = [&](int64_t entry) -> int64_t {
-    if (!slots_) return entry;
-    const std::pair<int64_t, int64_t> sought(entry / oracle::kPageTokens, 0);
-    const auto place = std::lower_bound(places.begin(), places.end(), sought);
-    if (place == places.end() || place->first != sought.first) return kNoKey;
-    return place->second * oracle::kPageTokens + entry % oracle::kPageTokens;
-  };
-  std::vector<int32_t> out;
-  out.reserve(size_t(k_));
-  for (const int64_t entry : entries(row)) {
-    const int64_t p = entry < 0 ? entry : position(entry);
-    out.push_back(p >= 0 && p < n ? int32_t(p)
-                  : entry == -1   ? int32_t{-1}
-                                  : kNoKey);
-  }
-  return out;
+  return slots_
+             ? oracle::positions_of_slots(entries(row), pages(row), keys(row))
+             : oracle::positions_of_entries(entries(row), keys(row));
 }
 
 std::vector<int32_t> Capture::pages(int64_t row) const {
@@ -341,29 +305,16 @@ std::vector<int32_t> Capture::pages(int64_t row) const {
 
 std::vector<double> Capture::query(int64_t row) const {
   const Entry& query = file_.at("index_q");
-  const int64_t count = int64_t{heads_} * oracle::kHeadDim;
-  const int64_t first = row * count;
-  if (query.dtype == "F32")
-    return converted<double, float>(query.bytes, first, count,
-                                    [](float x) { return double{x}; });
-  if (query.dtype == "F16")
-    return converted<double, uint16_t>(
-        query.bytes, first, count,
-        [](uint16_t code) { return double{oracle::f16_to_f32(code)}; });
-  if (query.dtype == "BF16")
-    return converted<double, uint16_t>(
-        query.bytes, first, count,
-        [](uint16_t code) { return double{oracle::bf16_to_f32(code)}; });
-  // The dtype F8_E4M3 is e4m3fn, whatever the cache is.
-  std::vector<double> values =
-      converted<double, uint8_t>(query.bytes, first, count, [](uint8_t code) {
-        return double{oracle::e4m3_to_f32(code, oracle::Fp8::kE4m3fn)};
-      });
+  const auto format = kQueryFormats[size_t(
+      std::find(kQueryDtypes.begin(), kQueryDtypes.end(), query.dtype) -
+      kQueryDtypes.begin())];
+  const size_t bytes = query.bytes.size() / size_t(rows_);
   const std::vector<float> scales =
-      elements<float>(file_.bytes("q_scale"), row * heads_, heads_);
-  for (size_t i = 0; i < values.size(); ++i)
-    values[i] *= double{scales[i / oracle::kHeadDim]};
-  return values;
+      file_.has("q_scale")
+          ? elements<float>(file_.bytes("q_scale"), row * heads_, heads_)
+          : std::vector<float>();
+  return oracle::decode_query(query.bytes.subspan(size_t(row) * bytes, bytes),
+                              format, scales);
 }
 
 std::vector<float> Capture::head_weights(int64_t row) const {

@@ -22,9 +22,10 @@
 #include <vector>
 
 #include "dumps/safetensors.h"
-#include "harness/score_format.h"
 #include "oracle/contract.h"
+#include "oracle/entries.h"
 #include "oracle/geometry.h"
+#include "oracle/score_format.h"
 
 namespace exact_topk::harness {
 
@@ -37,7 +38,7 @@ class Capture {
   int k() const { return k_; }
   // What the capture says that its lists promise.
   oracle::Contract contract() const { return contract_; }
-  ScoreFormat score_format() const { return score_format_; }
+  oracle::ScoreFormat score_format() const { return score_format_; }
   bool entries_are_slots() const { return slots_; }
   // Whether query, head weights and cache are there, and with them the f64
   // reference of the scores.
@@ -54,7 +55,7 @@ class Capture {
   std::vector<int64_t> entries(int64_t row) const;
   // The same as positions: -1 is -1, any other entry that names no key of the
   // row is kNoKey.
-  static constexpr int32_t kNoKey = -2;
+  static constexpr int32_t kNoKey = oracle::kNoKey;
   std::vector<int32_t> positions(int64_t row) const;
   // The ceil(n / 64) pages of the row; 0, 1, 2 ... without a page table.
   std::vector<int32_t> pages(int64_t row) const;
@@ -84,20 +85,20 @@ class Capture {
   void check_query();
   void check_query_group() const;
 
-  std::string path_;              // as given
-  dumps::Safetensors file_;       // owns every byte
-  int64_t rows_ = 0;              // R
-  int64_t columns_ = 0;           // S
-  int k_ = 0;                     // entries of a list
-  ScoreFormat score_format_{};    // of scores
-  oracle::Contract contract_{};   // metadata
-  bool slots_ = false;            // metadata: entries are slots
-  oracle::Fp8 fp8_{};             // metadata, of the cache
-  oracle::PageLayout layout_{};   // metadata, of the cache
-  std::vector<int64_t> lengths_;  // [R]
-  std::vector<int64_t> starts_;   // [R], zeros where there is no tensor
-  int64_t table_width_ = 0;       // M; 0: no page table
-  int heads_ = 0;                 // H; 0: no query
+  std::string path_;                    // as given
+  dumps::Safetensors file_;             // owns every byte
+  int64_t rows_ = 0;                    // R
+  int64_t columns_ = 0;                 // S
+  int k_ = 0;                           // entries of a list
+  oracle::ScoreFormat score_format_{};  // of scores
+  oracle::Contract contract_{};         // metadata
+  bool slots_ = false;                  // metadata: entries are slots
+  oracle::Fp8 fp8_{};                   // metadata, of the cache
+  oracle::PageLayout layout_{};         // metadata, of the cache
+  std::vector<int64_t> lengths_;        // [R]
+  std::vector<int64_t> starts_;         // [R], zeros where there is no tensor
+  int64_t table_width_ = 0;             // M; 0: no page table
+  int heads_ = 0;                       // H; 0: no query
 };
 
 }  // namespace exact_topk::harness

@@ -9,9 +9,9 @@
 
 #include "harness/checks/check_log.h"
 #include "harness/checks/ladder.h"
-#include "harness/checks/scores.h"
 #include "harness/diagnose.h"
 #include "harness/parallel.h"
+#include "oracle/score_verdict.h"
 
 namespace exact_topk::harness {
 namespace {
@@ -21,15 +21,15 @@ using oracle::Contract;
 // A row's scores against f64.
 struct JudgedScores {
   oracle::RowScores reference;
-  ScoreVerdict verdict;
+  oracle::ScoreVerdict verdict;
 };
 
 // What is kept of a row when its scores are let go.
 struct RowResult {
   oracle::ListVerdict list;
-  ListFaults list_faults;    // all empty where the contract held
-  std::string scores_fault;  // empty where they hold, or were not judged
-  double max_error = 0;      // of the scores, over the largest |reference|
+  oracle::ListFaults list_faults;  // all empty where the contract held
+  std::string scores_fault;        // empty where they hold, or were not judged
+  double max_error = 0;  // of the scores, over the largest |reference|
 };
 
 class CaptureCheck {
@@ -78,8 +78,9 @@ class CaptureCheck {
     RowResult result;
     result.list = judge.judge(positions);
     if (!result.list.holds(rules_.contract))
-      result.list_faults = list_faults({judge, result.list, rules_.contract,
-                                        positions, capture_.entries(r)});
+      result.list_faults =
+          oracle::list_faults({judge, result.list, rules_.contract, positions,
+                               capture_.entries(r)});
     if (capture_.has_query() && !scores.empty()) {
       const JudgedScores judged = judge_row_scores(r, scores);
       result.scores_fault =

@@ -20,17 +20,17 @@
 #include <string>
 
 #include "harness/checks/list.h"
-#include "harness/checks/scores.h"
 #include "oracle/contract.h"
+#include "oracle/score_verdict.h"
 
 namespace exact_topk::harness {
 
 // The functions that judge rows and that controls prove. Tests put broken ones
 // here.
 struct Judges {
-  std::function<ScoreVerdict(std::span<const float>, const oracle::RowScores&,
-                             double)>
-      scores = judge_scores;
+  std::function<oracle::ScoreVerdict(std::span<const float>,
+                                     const oracle::RowScores&, double)>
+      scores = oracle::judge_scores;
   std::function<RowListVerdict(const oracle::ListJudge&, const SlotMap&,
                                const RowList&)>
       list = judge_row_list;

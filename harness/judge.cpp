@@ -28,7 +28,7 @@ void judge_scores_of(Judgement& judgement, const Where& where,
                      std::span<const float> scores,
                      const oracle::RowScores& reference,
                      const ScoreRules& rules) {
-  const ScoreVerdict verdict =
+  const oracle::ScoreVerdict verdict =
       judgement.judges.scores(scores, reference, rules.bound);
   judgement.log.record("scores", where,
                        scores_fault(verdict, scores, reference, rules.bound));

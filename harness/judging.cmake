@@ -6,7 +6,6 @@ set(EXACT_TOPK_JUDGING_SOURCES
   checks/check_log.cpp
   checks/close.cpp
   checks/list.cpp
-  checks/scores.cpp
   checks/untouched.cpp
   controls.cpp
   judge.cpp

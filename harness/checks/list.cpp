@@ -61,11 +61,12 @@ RowListVerdict judge_row_list(const oracle::ListJudge& judge,
 void record_list(CheckLog& log, const Where& where, oracle::Contract contract,
                  const RowListVerdict& verdict, const oracle::ListJudge& judge,
                  const SlotMap& slots, const RowList& row) {
-  ListFaults faults;
+  oracle::ListFaults faults;
   if (!verdict.list.holds(contract)) {
     const std::vector<int32_t> positions = positions_of(row.entries, slots);
     const std::vector<int64_t> entries(row.entries.begin(), row.entries.end());
-    faults = list_faults({judge, verdict.list, contract, positions, entries});
+    faults = oracle::list_faults(
+        {judge, verdict.list, contract, positions, entries});
   }
   if (verdict.unwritten > 0)
     faults.count = fmt::format("{} of {} entries were not written",

@@ -41,6 +41,13 @@ forbidden cases/a.h '"kernels/candidate.h"'
 forbidden cases/a.h '"harness/settings.h"'
 forbidden cases/a.h '<mpi.h>'
 
+allowed api/a.cpp '"oracle/contract.h"'
+allowed api/a.cpp '"dumps/npy.h"'
+forbidden api/a.cpp '"harness/capture.h"'
+forbidden api/a.cpp '"kernels/candidate.h"'
+forbidden api/a.cpp '"cases/case.h"'
+forbidden harness/a.cpp '"api/arguments.h"'
+
 for room in oracle dumps kernels; do
   allowed $room/deep/a.cpp "\"$room/a.h\""
   for other in oracle dumps kernels cases harness tests; do

@@ -19,6 +19,7 @@ namespace exact_topk::harness {
 namespace {
 
 using oracle::Contract;
+using oracle::ScoreFormat;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;

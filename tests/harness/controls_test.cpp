@@ -109,7 +109,9 @@ TEST(ScoreControls, AreCaughtAtEveryBound) {
 
 TEST(ScoreControls, EscapeAJudgeThatDoesNotLook) {
   Judges judges;
-  judges.scores = [](auto, const auto&, double) { return ScoreVerdict{}; };
+  judges.scores = [](auto, const auto&, double) {
+    return oracle::ScoreVerdict{};
+  };
   const ControlTally tally = score_controls(judges, {1, -2, 0.5, 3}, 1e-4);
   EXPECT_EQ(tally.run, 2);
   EXPECT_EQ(tally.caught, 0);

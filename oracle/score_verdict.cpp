@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/checks/scores.h"
+#include "oracle/score_verdict.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-namespace exact_topk::harness {
+namespace exact_topk::oracle {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -20,7 +20,7 @@ double ratio(double error, double unit) {
 
 std::string value_text(float value) {
   return fmt::format("{:.9g} ({:#010x})", value,
-                     std::bit_cast<uint32_t>(value));
+                     std::bit_cast<std::uint32_t>(value));
 }
 
 // Infinite where the score is a NaN or an infinity.
@@ -31,8 +31,8 @@ double distance(float score, double reference) {
 
 // Whether score j fails, `allowed` away from its reference or further in a
 // format that is narrower than f32.
-bool fails(float score, const oracle::RowScores& reference, size_t j,
-           double allowed, ScoreFormat format) {
+bool fails(float score, const RowScores& reference, size_t j, double allowed,
+           ScoreFormat format) {
   if (reference.zero[j] != 0) return score != 0.0f;
   const double d = distance(score, reference.value[j]);
   return !(d <= allowed + half_ulp(score, format)) || d == kInfinity;
@@ -40,24 +40,24 @@ bool fails(float score, const oracle::RowScores& reference, size_t j,
 
 }  // namespace
 
-std::vector<int64_t> wrong_scores(std::span<const float> scores,
-                                  const oracle::RowScores& reference,
-                                  double bound, ScoreFormat format) {
+std::vector<std::int64_t> wrong_scores(std::span<const float> scores,
+                                       const RowScores& reference, double bound,
+                                       ScoreFormat format) {
   const double allowed = bound * reference.largest;
-  std::vector<int64_t> wrong;
+  std::vector<std::int64_t> wrong;
   for (size_t j = 0; j < scores.size(); ++j)
     if (fails(scores[j], reference, j, allowed, format))
-      wrong.push_back(int64_t(j));
+      wrong.push_back(std::int64_t(j));
   return wrong;
 }
 
 ScoreVerdict judge_scores(std::span<const float> scores,
-                          const oracle::RowScores& reference, double bound) {
+                          const RowScores& reference, double bound) {
   return judge_kept_scores(scores, reference, bound, ScoreFormat::kF32);
 }
 
 ScoreVerdict judge_kept_scores(std::span<const float> scores,
-                               const oracle::RowScores& reference, double bound,
+                               const RowScores& reference, double bound,
                                ScoreFormat format) {
   ScoreVerdict verdict;
   const double allowed = bound * reference.largest;
@@ -66,12 +66,12 @@ ScoreVerdict judge_kept_scores(std::span<const float> scores,
     const double error = distance(scores[j], reference.value[j]);
     if (fails(scores[j], reference, j, allowed, format) &&
         verdict.faults++ == 0)
-      verdict.first = int64_t(j);
+      verdict.first = std::int64_t(j);
     if (error > max_error) max_error = error;
     const double rounding = ratio(error, double{reference.bound[j]});
     if (rounding > verdict.max_bound_ratio) {
       verdict.max_bound_ratio = rounding;
-      verdict.worst_rounding = int64_t(j);
+      verdict.worst_rounding = std::int64_t(j);
     }
   }
   verdict.max_error = ratio(max_error, reference.largest);
@@ -80,9 +80,9 @@ ScoreVerdict judge_kept_scores(std::span<const float> scores,
 
 std::string scores_fault(const ScoreVerdict& verdict,
                          std::span<const float> scores,
-                         const oracle::RowScores& reference, double bound) {
+                         const RowScores& reference, double bound) {
   if (verdict.faults == 0) return "";
-  const auto j = size_t(verdict.first);
+  const auto j = std::size_t(verdict.first);
   if (reference.zero[j] != 0)
     return fmt::format(
         "score {} is {}, and must be 0 since no term is nonzero; {} of {} "
@@ -99,9 +99,9 @@ std::string scores_fault(const ScoreVerdict& verdict,
 
 std::string rounding_fault(const ScoreVerdict& verdict,
                            std::span<const float> scores,
-                           const oracle::RowScores& reference) {
+                           const RowScores& reference) {
   if (verdict.max_bound_ratio <= kOwnRoundingBounds) return "";
-  const auto j = size_t(verdict.worst_rounding);
+  const auto j = std::size_t(verdict.worst_rounding);
   return fmt::format(
       "score {} is {}, the reference {:.17g}: off by {:.3g} of its rounding "
       "bound {:.3g}, allowed {}",
@@ -109,4 +109,4 @@ std::string rounding_fault(const ScoreVerdict& verdict,
       reference.bound[j], kOwnRoundingBounds);
 }
 
-}  // namespace exact_topk::harness
+}  // namespace exact_topk::oracle

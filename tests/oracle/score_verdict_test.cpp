@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/checks/scores.h"
+#include "oracle/score_verdict.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-namespace exact_topk::harness {
+namespace exact_topk::oracle {
 namespace {
 
 // Four scores; the largest |reference| is 8 and the third has no nonzero term.
-oracle::RowScores reference() {
+RowScores reference() {
   return {
       {1.0, -8.0, 0.0, 2.0}, {1e-6f, 1e-6f, 0.0f, 1e-6f}, {0, 0, 1, 0}, 8.0};
 }
 constexpr double kBound = 1.0 / 1024;  // allows 8/1024 = 2^-7
 
-int64_t faults(std::vector<float> scores) {
+std::int64_t faults(std::vector<float> scores) {
   return judge_scores(scores, reference(), kBound).faults;
 }
 
@@ -59,7 +59,7 @@ TEST(Scores, ReportTheErrorOverTheLargestReferenceAndOverTheRoundingBound) {
 }
 
 TEST(Scores, OfOurOwnMayBeSixteenRoundingBoundsOff) {
-  oracle::RowScores exact{{1.0}, {0x1p-20f}, {0}, 1.0};
+  RowScores exact{{1.0}, {0x1p-20f}, {0}, 1.0};
   const auto fault = [&](float score) {
     const std::vector<float> scores{score};
     return rounding_fault(judge_scores(scores, exact, 1e-4), scores, exact);
@@ -69,7 +69,7 @@ TEST(Scores, OfOurOwnMayBeSixteenRoundingBoundsOff) {
 }
 
 TEST(Scores, OfARowOfZerosHaveNoError) {
-  const oracle::RowScores zeros{{0.0, 0.0}, {0.0f, 0.0f}, {1, 1}, 0.0};
+  const RowScores zeros{{0.0, 0.0}, {0.0f, 0.0f}, {1, 1}, 0.0};
   const std::vector<float> right{0.0f, 0.0f}, wrong{0.0f, 1e-38f};
   EXPECT_EQ(judge_scores(right, zeros, 0).max_error, 0);
   EXPECT_EQ(judge_scores(right, zeros, 0).faults, 0);
@@ -78,4 +78,4 @@ TEST(Scores, OfARowOfZerosHaveNoError) {
 }
 
 }  // namespace
-}  // namespace exact_topk::harness
+}  // namespace exact_topk::oracle

@@ -15,40 +15,40 @@
 #include <string>
 #include <vector>
 
-#include "harness/score_format.h"
+#include "oracle/score_format.h"
 #include "oracle/scores.h"
 
-namespace exact_topk::harness {
+namespace exact_topk::oracle {
 
 // The most that a score of our own candidates may be off, in rounding bounds.
 inline constexpr double kOwnRoundingBounds = 16;
 
 struct ScoreVerdict {
-  int64_t faults = 0;          // scores that fail
-  int64_t first = -1;          // position of the first of them
+  std::int64_t faults = 0;     // scores that fail
+  std::int64_t first = -1;     // position of the first of them
   double max_error = 0;        // over the largest |reference|; infinite for NaN
   double max_bound_ratio = 0;  // over the score's own rounding bound
-  int64_t worst_rounding = -1;  // position of that
+  std::int64_t worst_rounding = -1;  // position of that
 };
 
 ScoreVerdict judge_scores(std::span<const float> scores,
-                          const oracle::RowScores& reference, double bound);
+                          const RowScores& reference, double bound);
 // The same of scores that were kept in another format: they may be half an ulp
 // of it further away.
 ScoreVerdict judge_kept_scores(std::span<const float> scores,
-                               const oracle::RowScores& reference, double bound,
+                               const RowScores& reference, double bound,
                                ScoreFormat format);
 // The positions of the scores that fail.
-std::vector<int64_t> wrong_scores(std::span<const float> scores,
-                                  const oracle::RowScores& reference,
-                                  double bound, ScoreFormat format);
+std::vector<std::int64_t> wrong_scores(std::span<const float> scores,
+                                       const RowScores& reference, double bound,
+                                       ScoreFormat format);
 
 // What is wrong, empty where nothing is: the bound, and the own candidates'.
 std::string scores_fault(const ScoreVerdict& verdict,
                          std::span<const float> scores,
-                         const oracle::RowScores& reference, double bound);
+                         const RowScores& reference, double bound);
 std::string rounding_fault(const ScoreVerdict& verdict,
                            std::span<const float> scores,
-                           const oracle::RowScores& reference);
+                           const RowScores& reference);
 
-}  // namespace exact_topk::harness
+}  // namespace exact_topk::oracle
