@@ -22,16 +22,6 @@ namespace {
       fmt::format("{} is '{}'; it takes {}", option, text, takes));
 }
 
-std::vector<std::string_view> split(std::string_view text) {
-  std::vector<std::string_view> parts;
-  for (size_t from = 0;;) {
-    const size_t comma = text.find(',', from);
-    parts.push_back(text.substr(from, comma - from));
-    if (comma == std::string_view::npos) return parts;
-    from = comma + 1;
-  }
-}
-
 template <typename Number>
 Number number(std::string_view option, std::string_view text, Number least,
               Number most, std::string_view takes) {
@@ -194,6 +184,16 @@ CaseOptions parse_case_options(std::span<const std::string> arguments) {
     entry->set(options, arguments[i++]);
   }
   return options;
+}
+
+std::vector<std::string_view> split(std::string_view text) {
+  std::vector<std::string_view> parts;
+  for (size_t from = 0;;) {
+    const size_t comma = text.find(',', from);
+    parts.push_back(text.substr(from, comma - from));
+    if (comma == std::string_view::npos) return parts;
+    from = comma + 1;
+  }
 }
 
 std::string stray_word(std::string_view word) {

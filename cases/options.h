@@ -62,6 +62,10 @@ std::span<const CaseOption> case_options();
 // v1,v2` or `--name=value`. Throws std::invalid_argument.
 CaseOptions parse_case_options(std::span<const std::string> arguments);
 
+// The parts of a list written with commas, empty ones included: one more than
+// it has commas.
+std::vector<std::string_view> split(std::string_view text);
+
 // The sentence on a word that follows no option that takes it.
 std::string stray_word(std::string_view word);
 

@@ -14,7 +14,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
-#include <sstream>
 
 #include "cases/plan.h"
 #include "cases/words.h"
@@ -62,25 +61,21 @@ std::string to_text(const nlohmann::json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// The arms to run, from what was asked for and what the library has.
-std::vector<std::string> choose_arms(const std::string& asked,
+// The arms to run: those asked for, which the library must have, or its first.
+std::vector<std::string> choose_arms(const Settings& settings,
                                      const Library& library) {
   const std::vector<std::string>& there = library.describe().arms;
-  if (asked.empty()) {
+  if (settings.arms.empty()) {
     if (there.empty())
       throw UsageError(fmt::format("{} offers no arm", library.path()));
     return {there.front()};
   }
-  std::vector<std::string> wanted;
-  std::istringstream words(asked == "both" ? "base,head" : asked);
-  for (std::string word; std::getline(words, word, ',');)
-    wanted.push_back(word);
-  for (const std::string& arm : wanted)
+  for (const std::string& arm : settings.arms)
     if (std::find(there.begin(), there.end(), arm) == there.end())
       throw UsageError(fmt::format("--arm {} needs the arm {}, and {} has {}",
-                                   asked, arm, library.path(),
+                                   settings.arm, arm, library.path(),
                                    fmt::join(there, ", ")));
-  return wanted;
+  return settings.arms;
 }
 
 void check_offer(const Library& library, const std::vector<cases::Case>& cases,
@@ -186,7 +181,7 @@ class Run {
   void prepare_library() {
     together(world_, [&] {
       library_.emplace(Library::open(settings_.candidate, settings_.timeout));
-      settings_.arms = choose_arms(settings_.arm, *library_);
+      settings_.arms = choose_arms(settings_, *library_);
       check_offer(*library_, cases_, settings_.wave);
       contract_of(settings_, claimed_contract(*library_));
       check_timing();
@@ -197,7 +192,8 @@ class Run {
     bind();
     report_.candidate = {
         d.name, d.version, XTK_ABI_VERSION,
-        settings_.arms.size() > 1 ? "both" : settings_.arms.front(), d.device};
+        settings_.arm.empty() ? settings_.arms.front() : settings_.arm,
+        d.device};
   }
 
   // Times of a simulator are no kernel times.

@@ -34,8 +34,8 @@ struct Settings {
   std::string candidate =
       "cpu";        // cpu, nvidia, amd, auto or a path to a FILE.so
   std::string arm;  // as given to --arm; empty: the candidate's default
-  std::vector<std::string> arms;  // arms to run, in order; empty until the
-                                  // candidate is known (--arm, or its default)
+  std::vector<std::string> arms;  // those, in order; of the default empty until
+                                  // the candidate is known
   uint64_t seed = 1;              // of every input, poison and pattern
   double bound = 1e-4;            // largest score error over the row's largest
                                   // |reference|, in [0, 0.5)
