@@ -33,7 +33,7 @@ expect 0 "" with_pkg_config
 expect 0 "" with_cmake
 expect 0 "exact_topk_DIR:PATH=$prefix/" grep exact_topk_DIR build/CMakeCache.txt # it is this tree that was found
 
-expect 0 "" "$check_topk" --pos 100 --rows 1 --cache random --rowset serving --launches 1 --steps 1 --allow-mistrusted
+expect 0 "" "$check_topk" --pos 100 --rows 1 --cache random --rowset serving --launches 1 --steps 1
 expect 0 "kind=index" "$check_topk" --suite "$prefix/share/exact_topk/cases/quick.suite" --list
 expect 0 "" "$prefix/bin/compare_dumps" --help
 for plugin in my_topk.so build/my_topk.so; do
