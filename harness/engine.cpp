@@ -200,18 +200,36 @@ class Run {
         settings_.arms.size() > 1 ? "both" : settings_.arms.front(), d.device};
   }
 
-  // Times of a simulator are no kernel times.
   void check_timing() const {
     if (!settings_.timing) return;
-    if (library_->functions().replay == nullptr)
+    check_replays(*library_);
+    for (const std::string& file : settings_.peers) {
+      const Library peer = Library::open(file, settings_.timeout);
+      check_replays(peer);
+      if ((peer.describe().stages & XTK_STAGE_SELECT) == 0)
+        throw UsageError(
+            fmt::format("--peer {} does not offer the stage select", file));
+    }
+    if (settings_.peers.empty()) return;
+    for (const cases::Case& c : cases_)
+      if (c.stage != cases::Stage::kLaunch)
+        throw UsageError(fmt::format(
+            "--peer needs --stage launch, whose scores peers select from, not "
+            "{}",
+            cases::word_of(cases::kStageWords, c.stage)));
+  }
+
+  // Times of a simulator are no kernel times.
+  void check_replays(const Library& library) const {
+    if (library.functions().replay == nullptr)
       throw UsageError(fmt::format(
           "candidate {} does not export xtk_replay, which timing needs",
-          library_->path()));
-    if (library_->describe().device == "cpu" && !settings_.timing->simulator)
+          library.path()));
+    if (library.describe().device == "cpu" && !settings_.timing->simulator)
       throw UsageError(fmt::format(
           "candidate {} runs on the cpu, where a replay is no kernel time; "
           "--simulator prints it all the same",
-          library_->path()));
+          library.path()));
   }
 
   void bind() {

@@ -23,5 +23,7 @@ set(EXACT_TOPK_JUDGING_SOURCES
   run_score_case.cpp
   run_select_case.cpp
   snapshot.cpp
+  time_parts.cpp
+  time_peer.cpp
   timing.cpp
   trust.cpp)

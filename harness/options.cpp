@@ -11,6 +11,7 @@
 #include <cmath>
 #include <limits>
 #include <regex>
+#include <sstream>
 
 #include "dumps/sentence.h"
 #include "exact_topk_commit.h"
@@ -236,6 +237,17 @@ class CommandLine {
           [&t](const std::string& text) {
             t.tflops = number<double>("--tflops", text, 1, 1e9,
                                       "a number from 1 to 1e9");
+          });
+    value("--peer", "FILE.so,...",
+          "Libraries that select, timed on the scores of the same launches",
+          [this](const std::string& text) {
+            std::istringstream files(text + ',');
+            for (std::string file; std::getline(files, file, ',');) {
+              if (file.empty())
+                throw UsageError(
+                    fmt::format("--peer is '{}', and must be files", text));
+              options_.settings.peers.push_back(file);
+            }
           });
     path("--csv", "FILE", "Write the times as CSV", options_.settings.csv);
   }

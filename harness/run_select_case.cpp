@@ -14,6 +14,7 @@
 #include "harness/launch_dump.h"
 #include "harness/open_candidate.h"
 #include "harness/snapshot.h"
+#include "harness/time_parts.h"
 
 namespace exact_topk::harness {
 namespace {
@@ -136,24 +137,29 @@ class SelectCase {
   // candidate, so the same call after it shows that it still selects the same.
   void time() {
     std::vector<Piece> judged = lists();
-    const auto ready = [&](const std::string& arm) {
+    const auto ready = [&](const std::string& arm, const std::string&) {
       if (select(arm, 0)) judged = lists();
     };
-    const auto check = [&](const std::string& arm) {
+    const auto check = [&](const std::string& arm, const std::string&) {
       if (select(arm, 1))
         record_repeat(judgement_.log, c_, judged, lists(), 0,
                       [&](int row) { return where(size_t(row), arm); });
     };
-    times_ = time_parts(candidate_, XTK_STAGE_SELECT, c_.settings.arms,
-                        {"whole"}, *c_.settings.timing, ready, check);
+    times_ = time_parts({candidate_,
+                         {XTK_STAGE_SELECT},
+                         c_.settings.arms,
+                         {kWhole, kEmpty},
+                         ready,
+                         check},
+                        *c_.settings.timing);
     Work work;
     for (const int32_t n : rows_.lengths) work.bytes += sizeof(float) * n;
     for (PartTime& time : times_) {
+      if (time.part != kWhole) continue;
       time.floor = floor_of(work, *c_.settings.timing);
-      if (time.part == "whole")
-        judgement_.log.record("wall time",
-                              {-1, -1, -1, -1, c_.arm_name(time.arm)},
-                              wall_fault(time));
+      judgement_.log.record("wall time",
+                            {-1, -1, -1, -1, c_.arm_name(time.arm)},
+                            wall_fault(time));
     }
   }
 
