@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cases/order.h"
 #include "harness/checks/bitwise.h"
 #include "harness/checks/close.h"
 #include "oracle/formats.h"

@@ -2,6 +2,11 @@
 #include "harness/time_parts.h"
 
 namespace exact_topk::harness {
+namespace {
+
+constexpr int kAsks = 5;  // long replays before the clock's verdict stands
+
+}  // namespace
 
 std::vector<PartTime> time_parts(const Timed& timed, const Timing& timing) {
   std::vector<PartTime> times;
@@ -33,10 +38,15 @@ std::vector<PartTime> time_parts(const Timed& timed, const Timing& timing) {
   for (PartTime& time : times) {
     if (time.part != kWhole) continue;
     timed.ready(time.arm, time.part);
-    const auto [claimed, wall] = timed.candidate.replay_by_clock(
-        timed.what, long_replays(time.mean(), timing.replays));
-    time.claimed = claimed;
-    time.wall = wall;
+    // A busy host delays one long replay or another; a false word is false
+    // each time.
+    for (int ask = 0; ask < kAsks; ++ask) {
+      const auto [claimed, wall] = timed.candidate.replay_by_clock(
+          timed.what, long_replays(time.mean(), timing.replays));
+      time.claimed = claimed;
+      time.wall = wall;
+      if (wall_fault(time).empty()) break;
+    }
     timed.check(time.arm, time.part);
   }
   return times;

@@ -26,7 +26,8 @@ struct Timed {
 };
 
 // Every part of every arm, but for parts that the candidate does not have. The
-// whole of each arm also runs as one long replay by the clock.
+// whole of each arm also runs as a long replay by the clock, again where the
+// two disagree, up to five times.
 std::vector<PartTime> time_parts(const Timed& timed, const Timing& timing);
 
 }  // namespace exact_topk::harness
