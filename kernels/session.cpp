@@ -471,8 +471,8 @@ void Session::prepare_replay(const xtk_replay_args* asked) {
 
 double Session::replay(const xtk_replay_args* asked,
                        const double* microseconds) {
-  const xtk_replay_args args = check_replay(asked);
   require(microseconds != nullptr, "microseconds is a null pointer");
+  const xtk_replay_args args = check_replay(asked);
   backend::apply(choices_);
   if (!prepared_ || !prepared_->is(args)) prepare_replay(asked);
   prepared_->spent = true;

@@ -15,7 +15,9 @@ std::vector<std::string> Ran::sentences() const {
   std::vector<std::string> lines;
   std::istringstream text(err);
   for (std::string line; std::getline(text, line);)
-    if (line.starts_with("check_topk: ")) lines.push_back(line);
+    if (line.starts_with("check_topk: ") ||
+        line.starts_with("exact_topk_failing_rank: "))
+      lines.push_back(line);
   return lines;
 }
 

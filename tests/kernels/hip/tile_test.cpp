@@ -317,7 +317,8 @@ std::vector<T> random_elements(std::size_t count, std::mt19937& random) {
 template <int Wave, class Weight, class Input>
 __global__ void front(const Weight* weights, int outputs, const Input* x,
                       int rows, int inputs, float* out) {
-  const auto values = front_tile<Wave>(weights, inputs, outputs, x, inputs, rows, inputs);
+  const auto values =
+      front_tile<Wave>(weights, inputs, outputs, x, inputs, rows, inputs);
   for (int r = 0; r < kTileRows; ++r)
     out[static_cast<int>(threadIdx.x) * kTileRows + r] = values.value[r];
 }
