@@ -10,6 +10,7 @@
 
 #include "cases/caches.h"
 #include "cases/families.h"
+#include "cases/order.h"
 #include "cases/rowsets.h"
 #include "cases/words.h"
 
@@ -115,8 +116,15 @@ constexpr CaseOption kOptions[] = {
        if (text != "integers") refuse("--fill", text, "integers");
        o.fill = text;
      }},
+    {"--order", "ORDER",
+     "model: the 21 launches of a model in their order, each of its own kind",
+     [](CaseOptions& o, std::string_view text) {
+       if (text != kModelOrder) refuse("--order", text, kModelOrder);
+       o.order = text;
+     }},
     {"--launches", "L",
-     "launches of a step, each with its own weights and cache (default 2)",
+     "launches of a step, each with its own weights and cache (default 2; "
+     "--order model: 21)",
      [](CaseOptions& o, std::string_view text) {
        o.launches = number("--launches", text, 1, 64, "a number from 1 to 64");
      }},

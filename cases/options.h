@@ -33,6 +33,7 @@ struct CaseOptions {
   std::vector<int64_t> positions;     // --pos
   std::vector<std::string> families;  // --rows-from
   std::optional<std::string> fill;    // --fill
+  std::optional<std::string> order;   // --order
   std::optional<int> launches;        // --launches
   std::optional<int> steps;           // --steps
   std::optional<int> k;               // --k

@@ -15,6 +15,7 @@
 #include <optional>
 #include <set>
 
+#include "cases/order.h"
 #include "cases/plan.h"
 #include "cases/words.h"
 #include "dumps/sentence.h"
@@ -36,6 +37,7 @@
 #include "harness/run_identity.h"
 #include "harness/select_cases.h"
 #include "harness/status.h"
+#include "harness/time_peer.h"
 #include "harness/together.h"
 
 namespace exact_topk::harness {
@@ -196,18 +198,51 @@ class Run {
         d.device};
   }
 
-  // Times of a simulator are no kernel times.
   void check_timing() const {
     if (!settings_.timing) return;
-    if (library_->functions().replay == nullptr)
+    check_replays(*library_);
+    if (!settings_.peers.empty()) check_peers();
+  }
+
+  // Their selections stand beside that of one launch, each under a name.
+  void check_peers() const {
+    for (const cases::Case& c : cases_) {
+      if (c.stage != cases::Stage::kLaunch)
+        throw UsageError(fmt::format(
+            "--peer needs --stage launch, whose scores peers select from, not "
+            "{}",
+            cases::word_of(cases::kStageWords, c.stage)));
+      if (cases::model_order(c))
+        throw UsageError(
+            fmt::format("--peer times the selection of one launch, and --order "
+                        "{} that of {}",
+                        c.order, c.launches));
+    }
+    std::set<std::string> names(settings_.arms.begin(), settings_.arms.end());
+    for (const std::string& file : settings_.peers) {
+      const Library peer = Library::open(file, settings_.timeout);
+      check_replays(peer);
+      if ((peer.describe().stages & XTK_STAGE_SELECT) == 0)
+        throw UsageError(
+            fmt::format("--peer {} does not offer the stage select", file));
+      if (!names.insert(peer_name(peer)).second)
+        throw UsageError(
+            fmt::format("--peer {} would be listed as {}, as another is", file,
+                        peer_name(peer)));
+    }
+  }
+
+  // Times of a simulator are no kernel times.
+  void check_replays(const Library& library) const {
+    if (library.functions().replay == nullptr)
       throw UsageError(fmt::format(
           "candidate {} does not export xtk_replay, which timing needs",
-          library_->path()));
-    if (library_->describe().device == "cpu" && !settings_.timing->simulator)
+          library.path()));
+    if (library.describe().device == "cpu" && !settings_.timing->simulator)
       throw UsageError(fmt::format(
           "candidate {} runs on the cpu, where a replay is no kernel time; "
           "--simulator prints it all the same",
-          library_->path()));
+          library.path()));
   }
 
   void bind() {

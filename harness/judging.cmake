@@ -22,6 +22,9 @@ set(EXACT_TOPK_JUDGING_SOURCES
   run_launch_case.cpp
   run_score_case.cpp
   run_select_case.cpp
+  selection.cpp
   snapshot.cpp
+  time_parts.cpp
+  time_peer.cpp
   timing.cpp
   trust.cpp)

@@ -256,6 +256,11 @@ class CommandLine {
             t.tflops = number<double>("--tflops", text, 1, 1e9,
                                       "a number from 1 to 1e9");
           });
+    value("--peer", "FILE.so,...",
+          "Libraries that select, timed on the scores of the same launches",
+          [this](const std::string& text) {
+            options_.settings.peers = names("--peer", text);
+          });
     path("--csv", "FILE", "Write the times as CSV", options_.settings.csv);
   }
 

@@ -59,10 +59,11 @@ struct Settings {
   double timeout = 1800;  // seconds that one call into a candidate may take
   int device = 0;  // this rank's number on its node, which chooses its device
                    // (binding.h)
-  bool fail_fast = false;         // no new case starts after one that failed
-  bool allow_mistrusted = false;  // MISTRUSTED does not fail the run
-  std::optional<Timing> timing;   // time_topk: what to time after judging
-  std::string csv;                // time_topk: path of its table, empty: none
+  bool fail_fast = false;          // no new case starts after one that failed
+  bool allow_mistrusted = false;   // MISTRUSTED does not fail the run
+  std::optional<Timing> timing;    // time_topk: what to time after judging
+  std::string csv;                 // time_topk: path of its table, empty: none
+  std::vector<std::string> peers;  // time_topk: selectors to time beside it
 };
 
 // The contract that lists are held to: the one asked for, else what is claimed.

@@ -134,6 +134,10 @@ struct xtk_candidate {
                     bits ^ (1u << bit));
   }
 
+  xtk_replay_args passed_on(xtk_replay_args args) const {
+    if (fault == "replay one call") args.calls = 1;
+    return args;
+  }
   void spoil();
   void spoil_scores(const Row& r);
   void spoil_list(const Row& r);
@@ -360,14 +364,19 @@ xtk_status xtk_select(xtk_candidate* c, const xtk_select_args* args) {
 }
 
 xtk_status xtk_prepare_replay(xtk_candidate* c, const xtk_replay_args* args) {
-  return INNER(xtk_prepare_replay)(c->wrapped, args);
+  const xtk_replay_args forwarded = c->passed_on(*args);
+  return INNER(xtk_prepare_replay)(c->wrapped, &forwarded);
 }
 
 xtk_status xtk_replay(xtk_candidate* c, const xtk_replay_args* args,
                       double* microseconds) {
   *microseconds = 10;
   if (c->fault == "replay nothing") return XTK_OK;
-  const xtk_status status = INNER(xtk_replay)(c->wrapped, args, microseconds);
+  const std::string part = args->part == nullptr ? "" : args->part;
+  if (!part.empty() && c->fault == "replay no " + part) return XTK_OK;
+  const xtk_replay_args forwarded = c->passed_on(*args);
+  const xtk_status status =
+      INNER(xtk_replay)(c->wrapped, &forwarded, microseconds);
   if (c->fault == "replay claims half") *microseconds /= 2;
   return status;
 }
