@@ -41,7 +41,8 @@ __global__ void input_rows(FrontOperands o) {
 
 // Grid: any.
 template <int Wave>
-__global__ void project_down(FrontOperands o) {
+__global__ void __launch_bounds__(kProjectThreads)
+    project_down(FrontOperands o) {
   HIP_DYNAMIC_SHARED(ProjectLds, lds)
   int turn = 0;
   for (int task = static_cast<int>(blockIdx.x); task < down_tasks(o.geometry);
@@ -70,7 +71,7 @@ __global__ void norm_rows(FrontOperands o) {
 
 // Grid: any.
 template <int Wave>
-__global__ void project_up(FrontOperands o) {
+__global__ void __launch_bounds__(kProjectThreads) project_up(FrontOperands o) {
   HIP_DYNAMIC_SHARED(ProjectLds, lds)
   int turn = 0;
   for (int task = static_cast<int>(blockIdx.x); task < up_tasks(o.geometry);

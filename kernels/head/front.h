@@ -61,8 +61,10 @@ __device__ inline InputRows collect_rows(const Operands& o,
     while (last + 1 < rows.rows && (rows.keys(last + 1) > 0) == live) ++last;
     const int items = (last - first + 1) * half;
     uint32_t* to = words + first * stride;
+    RowCursor cursor(half);
     const auto put = [&](int i, uint32_t word) {
-      to[i / half * stride + i % half] = word;
+      cursor.move_to(i);
+      to[cursor.row() * stride + cursor.item()] = word;
     };
     if (live) {
       collect(pairs + int64_t{first} * half, items, o.tag, put);

@@ -12,14 +12,17 @@
 
 namespace exact_topk::kernels::head {
 
-// Waits for `count` pairs and calls take(i, payload) for each; threads take
-// neighbours, so that loads coalesce. Loads are issued several at a time: a
-// thread waits for the slowest of them once, not for each in turn.
+// Waits for `count` pairs and calls take(i, payload) for each, a thread's in
+// rising order; threads take neighbours, so that loads coalesce. Loads are
+// issued several at a time: a thread waits for the slowest of them once, not
+// for each in turn.
 template <class Take>
 __device__ inline void collect(const uint64_t* pairs, int count, uint32_t tag,
-                               int thread, int threads, const Take& take) {
+                               Take&& take) {
   constexpr int kFlight = 8;  // loads of a thread in flight
-  for (int start = thread; start < count; start += threads * kFlight) {
+  const auto threads = static_cast<int>(blockDim.x);
+  for (int start = static_cast<int>(threadIdx.x); start < count;
+       start += threads * kFlight) {
     uint64_t word[kFlight];
     EXACT_TOPK_UNROLL
     for (int f = 0; f < kFlight; ++f) {
@@ -37,11 +40,25 @@ __device__ inline void collect(const uint64_t* pairs, int count, uint32_t tag,
   }
 }
 
-template <class Take>
-__device__ inline void collect(const uint64_t* pairs, int count, uint32_t tag,
-                               const Take& take) {
-  collect(pairs, count, tag, static_cast<int>(threadIdx.x),
-          static_cast<int>(blockDim.x), take);
-}
+// Rows of an area for a thread that meets its items in rising order: a division
+// for each would cost more than the item.
+class RowCursor {
+ public:
+  __device__ explicit RowCursor(int items) : items_(items) {}
+
+  // Goes on to item i of the area.
+  __device__ void move_to(int i) {
+    for (; i - first_ >= items_; first_ += items_) ++row_;
+    item_ = i - first_;
+  }
+  __device__ int row() const { return row_; }
+  __device__ int item() const { return item_; }  // of the row
+
+ private:
+  int items_;      // of a row
+  int row_ = 0;    // reached
+  int first_ = 0;  // its first item
+  int item_ = 0;   // reached
+};
 
 }  // namespace exact_topk::kernels::head

@@ -76,9 +76,11 @@ __device__ inline void take_queries(const Operands& o,
     put_queries(o.score, group.first, group.rows, block);
     return block.complete();
   }
+  RowCursor cursor(words);
   collect(o.pairs.query + int64_t{group.first} * words, group.rows * words,
           o.tag, [&](int i, uint32_t payload) {
-            block.put(i / words, i % words, payload);
+            cursor.move_to(i);
+            block.put(cursor.row(), cursor.item(), payload);
           });
   const int weights = group.rows * heads;
   const int64_t first = int64_t{group.first} * heads;

@@ -257,7 +257,7 @@ __device__ inline void publish_coarse(const SliceView& view, uint64_t* pairs,
 }
 
 // Publishes this slice's counts of the gather's bins from the digit's histogram
-// in LDS: coarse ones are sums of fine ones.
+// in LDS: coarse ones are sums of fine ones. Words past the bins are 0.
 template <int Wave>
 __device__ inline void publish_counts(const SliceView& view,
                                       const OwnedSlice& s, int gather,
@@ -285,61 +285,45 @@ __device__ inline void publish_counts(const SliceView& view,
       sum += lds.radix.bins[(bin << fine) + b];
     return sum;
   };
-  for (int word = static_cast<int>(threadIdx.x); word < bins / 2;
+  for (int word = static_cast<int>(threadIdx.x); word < kGatherWords;
        word += static_cast<int>(blockDim.x))
-    hip::pair_store(pairs + word, count(2 * word) | count(2 * word + 1) << 16,
-                    view.o.tag);
+    hip::pair_store(
+        pairs + word,
+        2 * word < bins ? count(2 * word) | count(2 * word + 1) << 16 : 0,
+        view.o.tag);
 }
 
 // Waits for every slice's counts; a thread adds one word of some slices.
 __device__ inline void gather_counts(const SliceView& view, const OwnedSlice& s,
-                                     int gather, int words, SliceLds& lds) {
-  constexpr int kFlight = 4;  // loads of a thread in flight
+                                     int gather, SliceLds& lds) {
+  static_assert(kThreads % kGatherWords == 0);
   const auto thread = static_cast<int>(threadIdx.x);
-  const int word = thread % kGatherWords;
-  const int group = thread / kGatherWords;
-  const uint64_t* pairs = view.gather_pairs(s, gather, 0) + word;
   BinPair sum = {};
-  for (int start = group; start < s.slices; start += kFlight * kGatherGroups) {
-    uint64_t pair[kFlight];
-    EXACT_TOPK_UNROLL
-    for (int f = 0; f < kFlight; ++f) {
-      const int slice = start + f * kGatherGroups;
-      pair[f] = slice < s.slices && word < words
-                    ? hip::detail::load_relaxed(pairs + slice * kGatherWords)
-                    : 0;
-    }
-    EXACT_TOPK_UNROLL
-    for (int f = 0; f < kFlight; ++f) {
-      const int slice = start + f * kGatherGroups;
-      if (slice >= s.slices || word >= words) break;
-      const uint32_t counts =
-          static_cast<uint32_t>(pair[f] >> 32) == view.o.tag
-              ? static_cast<uint32_t>(pair[f])
-              : hip::pair_poll(pairs + slice * kGatherWords, view.o.tag);
-      sum.all[0] += counts & 0xFFFFu;
-      sum.all[1] += counts >> 16;
-      if (slice < s.index) {
-        sum.before[0] += counts & 0xFFFFu;
-        sum.before[1] += counts >> 16;
-      }
-      if (slice == s.index) lds.own_counts[word] = counts;
-    }
-  }
-  lds.gathered[group][word] = sum;
+  collect(view.gather_pairs(s, gather, 0), s.slices * kGatherWords, view.o.tag,
+          [&](int i, uint32_t counts) {
+            const int slice = i / kGatherWords;
+            sum.all[0] += counts & 0xFFFFu;
+            sum.all[1] += counts >> 16;
+            if (slice < s.index) {
+              sum.before[0] += counts & 0xFFFFu;
+              sum.before[1] += counts >> 16;
+            }
+            if (slice == s.index) lds.own_counts[i % kGatherWords] = counts;
+          });
+  lds.gathered[thread / kGatherWords][thread % kGatherWords] = sum;
   if (gather == kExtremeGather && thread < 2 * s.slices)
     lds.extremes[thread / 2][thread % 2] =
         hip::pair_poll(view.extreme_pairs(s, 0) + thread, view.o.tag);
   __syncthreads();
 }
 
-// By one wave: whether all keys of the row in question are equal, and then T.
-// A slice without such keys has published no extremes above 0.
+// Keys of a row that share the known bits.
 struct Extremes {
-  uint32_t largest;   // key
-  uint32_t smallest;  // key
+  uint32_t largest;   // of them
+  uint32_t smallest;  // of them
 };
 
+// By one wave. A slice without such keys has published no extremes above 0.
 template <int Wave>
 __device__ inline Extremes row_extremes(const SliceLds& lds, int slices) {
   uint32_t largest = 0;
@@ -403,9 +387,7 @@ template <int Wave>
 __device__ inline void read_counts(const SliceView& view, OwnedSlice& s,
                                    int gather, SliceLds& lds) {
   const OwnedSlice known = s;
-  const int bins =
-      gather % 2 == 0 ? kCoarseBins : 1 << fine_bits(known.threshold);
-  gather_counts(view, known, gather, bins / 2, lds);
+  gather_counts(view, known, gather, lds);
   if (hip::wave<Wave>() == 0) {
     bool equal = false;
     if (gather == kExtremeGather) {

@@ -4,9 +4,9 @@
 // Matrix tiles: the two inner products that a launch spends its time in, each
 // one operation of a whole wave.
 //
-//   score_tile   16 cached keys against all heads of one query
-//   (score_tile_rows: of up to 4 queries), with relu and head weights
-//   front_tile   16 outputs of a weight matrix times up to 8 input rows
+//   score_tile_rows   16 cached keys against all heads of up to 4 queries, with
+//                     relu and head weights
+//   front_tile        16 outputs of a weight matrix times up to 8 input rows
 //
 // Every lane of the wave calls with the same arguments. The summation order of
 // a result depends on nothing but its own operands: not on the rows beside it,
@@ -139,15 +139,6 @@ __device__ inline RowValues<kTileRows> front_tile(const Weight* weights,
 
 #endif
 
-/// score_tile_rows for one query.
-#if defined(EXACT_TOPK_HIP_CPU)
-template <int Wave>
-float score_tile(const KeyTile& keys, const ScoreQuery& query, int heads,
-                 cpu::Site site = cpu::Site::here()) {
-  return score_tile_rows<Wave, 1>(keys, {query}, heads, site).value[0];
-}
-#endif
-
 #if !defined(EXACT_TOPK_HIP_NVIDIA)
 
 #if defined(EXACT_TOPK_HIP_CPU)
@@ -213,7 +204,8 @@ __device__ inline void score_tile_block(
 }
 
 /// front_tile as the kernels use it: calls sink(row, output, sum) once for each
-/// of 8 rows and 16 outputs, in one lane or another. `inputs` is a multiple of
+/// of 8 rows and of the outputs there are, in one lane or another; what it says
+/// of further outputs, up to 16, is nobody's. `inputs` is a multiple of
 /// 32, every row starts on a 16-byte boundary, and x is bf16.
 template <int Wave, class Weight, class Sink>
 __device__ inline void front_tile_to(

@@ -319,6 +319,24 @@ __device__ inline void score_tile_block(const KeyTile& keys,
 
 namespace nvidia {
 
+// Adds up Have sums over the lanes by halves; each lane keeps half of what it
+// has, so that lane l ends with sum l in the first place. (A loop over the
+// halves would index registers by a variable.)
+template <int Have, int Count>
+__device__ inline void add_halves(float (&sum)[Count], int lane) {
+  if constexpr (Have > 1) {
+    constexpr int kHalf = Have / 2;
+    const bool upper = (lane & kHalf) != 0;
+#pragma unroll
+    for (int k = 0; k < kHalf; ++k) {
+      const float keep = upper ? sum[k + kHalf] : sum[k];
+      const float send = upper ? sum[k] : sum[k + kHalf];
+      sum[k] = keep + __shfl_xor_sync(~0u, send, kHalf);
+    }
+    add_halves<kHalf>(sum, lane);
+  }
+}
+
 __device__ inline uint4 load_row(const uint16_t* row, bool there) {
   return there ? *reinterpret_cast<const uint4*>(row) : uint4{0, 0, 0, 0};
 }
@@ -373,7 +391,7 @@ __device__ inline void front_tile_to(const float* weights, int weight_stride,
                                      const Sink& sink) {
   constexpr int kSome = 4;  // outputs at a time
   const int lane = hip::lane<Wave>();
-  for (int first = 0; first < kTile; first += kSome) {
+  for (int first = 0; first < outputs; first += kSome) {
     float sum[kSome * kTileRows] = {};
 #pragma unroll 2
     for (int i = lane * 4; i < inputs; i += Wave * 4) {
@@ -387,10 +405,9 @@ __device__ inline void front_tile_to(const float* weights, int weight_stride,
                    : float4{0, 0, 0, 0};
 #pragma unroll
       for (int r = 0; r < kTileRows; ++r) {
-        const uint2 v = r < rows
-                            ? *reinterpret_cast<const uint2*>(
-                                  x + static_cast<size_t>(r) * x_stride + i)
-                            : uint2{0, 0};
+        if (r >= rows) break;
+        const uint2 v = *reinterpret_cast<const uint2*>(
+            x + static_cast<size_t>(r) * x_stride + i);
 #pragma unroll
         for (int o = 0; o < kSome; ++o) {
           float& s = sum[o * kTileRows + r];
@@ -401,19 +418,9 @@ __device__ inline void front_tile_to(const float* weights, int weight_stride,
         }
       }
     }
-    // Lanes add up by halves; each keeps half of what it has, so that lane l
-    // ends with sum l.
-#pragma unroll
-    for (int have = Wave; have > 1; have /= 2) {
-      const bool upper = (lane & have / 2) != 0;
-#pragma unroll
-      for (int k = 0; k < have / 2; ++k) {
-        const float keep = upper ? sum[k + have / 2] : sum[k];
-        const float send = upper ? sum[k] : sum[k + have / 2];
-        sum[k] = keep + shuffle_xor<Wave>(send, have / 2);
-      }
-    }
-    sink(lane % kTileRows, first + lane / kTileRows, sum[0]);
+    nvidia::add_halves<Wave>(sum, lane);
+    const int output = first + lane / kTileRows;
+    if (output < outputs) sink(lane % kTileRows, output, sum[0]);
   }
 }
 

@@ -29,11 +29,16 @@
 
 namespace exact_topk::kernels {
 
-__host__ __device__ inline int tiles_of(int outputs) {
-  return (outputs + hip::kTile - 1) / hip::kTile;
+// Outputs of a tile of f32 weights: no matrix unit takes them whole, so they
+// are spread over more blocks.
+inline constexpr int kHeadWeightTile = 4;
+
+__host__ __device__ inline int tiles_of(int outputs, int tile = hip::kTile) {
+  return (outputs + tile - 1) / tile;
 }
 __host__ __device__ inline int down_tasks(const Geometry& g) {
-  return tiles_of(g.q_lora) + tiles_of(kHeadDim) + tiles_of(g.heads);
+  return tiles_of(g.q_lora) + tiles_of(kHeadDim) +
+         tiles_of(g.heads, kHeadWeightTile);
 }
 __host__ __device__ inline int up_tasks(const Geometry& g) {
   return tiles_of(g.heads * kHeadDim);
@@ -76,15 +81,16 @@ struct ProjectLds {
   float sums[2][kProjectParts][hip::kTileRows][hip::kTile];
 };
 
-// One tile of a projection: 16 outputs of all rows, by a block, its `turn`-th.
-// store(row, output, value) takes those of live rows.
-template <int Wave, class Weight, class Store>
+// One tile of a projection: `Tile` outputs of all rows, by a block, its
+// `turn`-th. store(row, output, value) takes those of live rows.
+template <int Wave, int Tile = hip::kTile, class Weight, class Store>
 __device__ inline void project_tile(const Weight* matrix, int outputs,
                                     int inputs, int tile, const InputRows& x,
                                     const RowTables& rows, const Store& store,
                                     int turn, ProjectLds& lds) {
-  const int first = tile * hip::kTile;
-  const int count = outputs - first < hip::kTile ? outputs - first : hip::kTile;
+  static_assert(Tile <= hip::kTile);
+  const int first = tile * Tile;
+  const int count = outputs - first < Tile ? outputs - first : Tile;
   const Weight* weights = matrix + int64_t{first} * inputs;
   const int units = inputs / kPartUnit;
   const int lane = hip::lane<Wave>();
@@ -105,14 +111,15 @@ __device__ inline void project_tile(const Weight* matrix, int outputs,
     }
   }
   __syncthreads();
-  for (int i = static_cast<int>(threadIdx.x); i < rows.rows * hip::kTile;
+  for (int i = static_cast<int>(threadIdx.x); i < rows.rows * Tile;
        i += static_cast<int>(blockDim.x)) {
-    const int row = i / hip::kTile;
-    const int output = i % hip::kTile;
+    const int row = i / Tile;
+    const int output = i % Tile;
+    if (output >= count || rows.keys(row) == 0) continue;
     float sum = 0.0f;
     for (int part = 0; part < kProjectParts; ++part)
       sum += sums[part][row][output];
-    if (output < count && rows.keys(row) > 0) store(row, first + output, sum);
+    store(row, first + output, sum);
   }
 }
 
@@ -145,7 +152,7 @@ __device__ inline void down_task(const FrontOperands& o, int task,
     project_tile<Wave>(o.weights.wk, kHeadDim, g.hidden, task - q_tiles, x,
                        o.rows, store_key, turn, lds);
   } else {
-    project_tile<Wave>(
+    project_tile<Wave, kHeadWeightTile>(
         o.weights.weights_proj, g.heads, g.hidden, task - q_tiles - key_tiles,
         x, o.rows,
         [&](int row, int output, float value) {

@@ -80,8 +80,9 @@ __global__ void score_page(const std::uint8_t* page, KeyLayout layout,
   for (int first = 0; first < kPageTokens; first += kTile) {
     const RowValues<Rows> values = score_tile_rows<Wave, Rows>(
         {page, first, layout, fnuz}, queries, heads);
-    const float alone =
-        score_tile<Wave>({page, first, layout, fnuz}, queries[0], heads);
+    const float alone = score_tile_rows<Wave, 1>({page, first, layout, fnuz},
+                                                 {queries[0]}, heads)
+                            .value[0];
     for (int r = 0; r < Rows; ++r)
       if (lane<Wave>() < lanes_stored)
         out[(static_cast<int>(threadIdx.x) * 4 + first / kTile) * Rows + r] =
