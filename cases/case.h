@@ -12,11 +12,11 @@
 //
 // followed, in this order and only where not the default, by geometry (preset
 // or file stem), rope, hadamard, scale, fp8, page-layout, k, launches, steps,
-// stage, family, fill. Keys without a meaning for the stage are left out:
-// scoring alone knows no kind, T, launches or steps, selecting alone only rows,
-// pos, k and family. The name is the filter (fnmatch over the whole of it), the
-// dump path, and, without tp, the root of the generator's counters for rows and
-// caches.
+// order, stage, family, fill. Keys without a meaning for the stage are left
+// out: scoring alone knows no kind, T, launches or steps, selecting alone only
+// rows, pos, k and family; the model's order has kinds of its own. The name is
+// the filter (fnmatch over the whole of it), the dump path, and, without tp,
+// the root of the generator's counters for rows and caches.
 #pragma once
 
 #include <cstdint>
@@ -59,6 +59,7 @@ struct Case {
   int steps = kDefaultSteps;  // decode steps, each launched on every layer
   std::string fill;           // of scoring alone: "" or "integers"
   std::string family;  // of selecting alone: name of an entry of families()
+  std::string order;   // of launches: "" or "model" (order.h)
 
   bool integers() const { return fill == "integers"; }
   bool operator==(const Case&) const = default;

@@ -10,6 +10,7 @@
 #include "cases/caches.h"
 #include "cases/families.h"
 #include "cases/geometry_file.h"
+#include "cases/order.h"
 #include "cases/plan.h"
 #include "cases/rowsets.h"
 
@@ -42,10 +43,18 @@ void check_meaning(const CaseOptions& o) {
   refuse_if(!o.families.empty() && !select, "--rows-from",
             "needs --stage select");
   refuse_if(o.fill && stage != Stage::kScore, "--fill", "needs --stage score");
+  refuse_if(o.order && !o.kinds.empty(), "--kind",
+            "means nothing with --order model, whose launches have kinds of "
+            "their own");
+  if (o.order && o.launches.value_or(1) > kModelLaunches)
+    throw std::invalid_argument(
+        fmt::format("--launches is {}, and --order model has {} launches",
+                    *o.launches, kModelLaunches));
   if (stage == Stage::kLaunch) return;
   const char* why = select ? "means nothing with --stage select"
                            : "means nothing with --stage score";
   refuse_if(!o.kinds.empty(), "--kind", why);
+  refuse_if(o.order.has_value(), "--order", why);
   refuse_if(o.launches.has_value(), "--launches", why);
   refuse_if(o.steps.has_value(), "--steps", why);
   if (!select) return;
@@ -73,7 +82,8 @@ Case common_part(const CaseOptions& o, int default_tp) {
   if (o.page_layout) c.geometry.page_layout = *o.page_layout;
   const bool launch = c.stage == Stage::kLaunch;
   c.tp = launch ? o.tp.value_or(default_tp) : 1;
-  c.launches = launch ? o.launches.value_or(kDefaultLaunches) : 1;
+  c.order = o.order.value_or("");
+  c.launches = launch ? o.launches.value_or(default_launches(c)) : 1;
   c.steps = launch ? o.steps.value_or(kDefaultSteps) : 1;
   c.fill = o.fill.value_or("");
   return c;

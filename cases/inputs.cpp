@@ -12,6 +12,7 @@
 
 #include "cases/caches.h"
 #include "cases/generator.h"
+#include "cases/order.h"
 #include "cases/words.h"
 #include "oracle/formats.h"
 #include "oracle/front.h"
@@ -50,13 +51,15 @@ Stream weight_stream(const Range& range, Input input) {
   return {range.seed,
           fmt::format("weights/hidden={}/q_lora={}/heads={}/kind={}/layer{}/{}",
                       g.hidden, g.q_lora, g.heads,
-                      word_of(kKindWords, range.c.kind), range.launch,
-                      info(input, range.c, range.plan).name)};
+                      word_of(kKindWords, kind_of(range.c, range.launch)),
+                      range.launch, info(input, range.c, range.plan).name)};
 }
 
+// In the model's order all launches of a step read the same.
 Stream step_stream(const Range& range, std::string_view what) {
   return {range.seed, fmt::format("{}/launch{}/step{}/{}", input_name(range.c),
-                                  range.launch, range.step, what)};
+                                  model_order(range.c) ? 0 : range.launch,
+                                  range.step, what)};
 }
 
 // bf16 of factor * normal
@@ -281,7 +284,7 @@ const Tensor& tensor(Input input) {
        }},
       {"partials", kF32, kStep,
        [](C c, P) {
-         return Shape{c.kind == Kind::kIndex ? c.tp : 1, c.rows,
+         return Shape{has_kind(c, Kind::kIndex) ? c.tp : 1, c.rows,
                       c.geometry.hidden};
        },
        [](R r) {
@@ -352,9 +355,9 @@ bool used(Input input, const Case& c) {
       break;
   }
   if (input == Input::kEmbedding || input == Input::kTokens)
-    return c.kind == Kind::kEmbed;
+    return has_kind(c, Kind::kEmbed);
   if (input == Input::kResidual || input == Input::kPartials)
-    return c.kind != Kind::kEmbed;
+    return has_kind(c, Kind::kIndex) || has_kind(c, Kind::kDense);
   return true;
 }
 

@@ -5,6 +5,7 @@
 
 #include "cases/case.h"
 #include "cases/families.h"
+#include "cases/order.h"
 #include "cases/words.h"
 
 namespace exact_topk::cases {
@@ -21,7 +22,7 @@ Parts parts(const Case& c) {
   };
   const bool launch = c.stage == Stage::kLaunch,
              select = c.stage == Stage::kSelect;
-  add(launch, "kind", word_of(kKindWords, c.kind));
+  add(launch && !model_order(c), "kind", word_of(kKindWords, c.kind));
   add(launch, "tp", std::to_string(c.tp));
   add(true, "rows", std::to_string(c.rows));
   add(!select, "cache", c.cache);
@@ -36,9 +37,10 @@ Parts parts(const Case& c) {
   add(g.page_layout != base.page_layout, "page-layout",
       word_of(kPageLayoutWords, g.page_layout));
   add(g.k != base.k, "k", std::to_string(g.k));
-  add(launch && c.launches != kDefaultLaunches, "launches",
+  add(launch && c.launches != default_launches(c), "launches",
       std::to_string(c.launches));
   add(launch && c.steps != kDefaultSteps, "steps", std::to_string(c.steps));
+  add(!c.order.empty(), "order", c.order);
   add(!launch, "stage", word_of(kStageWords, c.stage));
   add(select, "family", c.family);
   add(!c.fill.empty(), "fill", c.fill);

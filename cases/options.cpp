@@ -10,6 +10,7 @@
 
 #include "cases/caches.h"
 #include "cases/families.h"
+#include "cases/order.h"
 #include "cases/rowsets.h"
 #include "cases/words.h"
 
@@ -20,16 +21,6 @@ namespace {
                          std::string_view takes) {
   throw std::invalid_argument(
       fmt::format("{} is '{}'; it takes {}", option, text, takes));
-}
-
-std::vector<std::string_view> split(std::string_view text) {
-  std::vector<std::string_view> parts;
-  for (size_t from = 0;;) {
-    const size_t comma = text.find(',', from);
-    parts.push_back(text.substr(from, comma - from));
-    if (comma == std::string_view::npos) return parts;
-    from = comma + 1;
-  }
 }
 
 template <typename Number>
@@ -125,8 +116,15 @@ constexpr CaseOption kOptions[] = {
        if (text != "integers") refuse("--fill", text, "integers");
        o.fill = text;
      }},
+    {"--order", "ORDER",
+     "model: the 21 launches of a model in their order, each of its own kind",
+     [](CaseOptions& o, std::string_view text) {
+       if (text != kModelOrder) refuse("--order", text, kModelOrder);
+       o.order = text;
+     }},
     {"--launches", "L",
-     "launches of a step, each with its own weights and cache (default 2)",
+     "launches of a step, each with its own weights and cache (default 2; "
+     "--order model: 21)",
      [](CaseOptions& o, std::string_view text) {
        o.launches = number("--launches", text, 1, 64, "a number from 1 to 64");
      }},
@@ -197,6 +195,16 @@ CaseOptions parse_case_options(std::span<const std::string> arguments) {
     entry->set(options, arguments[i++]);
   }
   return options;
+}
+
+std::vector<std::string_view> split(std::string_view text) {
+  std::vector<std::string_view> parts;
+  for (size_t from = 0;;) {
+    const size_t comma = text.find(',', from);
+    parts.push_back(text.substr(from, comma - from));
+    if (comma == std::string_view::npos) return parts;
+    from = comma + 1;
+  }
 }
 
 std::string stray_word(std::string_view word) {

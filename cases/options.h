@@ -33,6 +33,7 @@ struct CaseOptions {
   std::vector<int64_t> positions;     // --pos
   std::vector<std::string> families;  // --rows-from
   std::optional<std::string> fill;    // --fill
+  std::optional<std::string> order;   // --order
   std::optional<int> launches;        // --launches
   std::optional<int> steps;           // --steps
   std::vector<int> k;                 // --k
@@ -61,6 +62,10 @@ std::span<const CaseOption> case_options();
 // Parses an argument list of case options alone: `--name value`, `--name
 // v1,v2` or `--name=value`. Throws std::invalid_argument.
 CaseOptions parse_case_options(std::span<const std::string> arguments);
+
+// The parts of a list written with commas, empty ones included: one more than
+// it has commas.
+std::vector<std::string_view> split(std::string_view text);
 
 // The sentence on a word that follows no option that takes it.
 std::string stray_word(std::string_view word);

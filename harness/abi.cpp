@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/abi.h"
 
+#include <algorithm>
+
+#include "cases/order.h"
 #include "harness/binding.h"
 
 namespace exact_topk::harness {
@@ -52,8 +55,8 @@ xtk_tensor abi_tensor(cases::Input input) {
   return static_cast<xtk_tensor>(input);
 }
 
-int abi_partials(const cases::Case& item) {
-  switch (item.kind) {
+int abi_partials(const cases::Case& item, int launch) {
+  switch (cases::kind_of(item, launch)) {
     case cases::Kind::kIndex:
       return item.tp;
     case cases::Kind::kDense:
@@ -72,12 +75,14 @@ xtk_open_options abi_options(const cases::Case& item, const cases::Plan& plan,
   options.device = bind_device(candidate, settings.device).device;
   options.geometry = abi_geometry(item.geometry);
   options.max_rows = item.rows;
-  options.max_partials = abi_partials(item);
+  for (int launch = 0; launch < item.launches; ++launch)
+    options.max_partials =
+        std::max(options.max_partials, abi_partials(item, launch));
   options.layers = item.launches;
   options.pages = plan.pages;
   options.table_width = plan.table_width;
   options.vocabulary =
-      item.kind == cases::Kind::kEmbed ? cases::kVocabulary : 0;
+      cases::has_kind(item, cases::Kind::kEmbed) ? cases::kVocabulary : 0;
   options.max_keys = plan.max_keys;
   options.score_stride = plan.score_stride;
   options.rope_positions = plan.rope_positions;
@@ -90,12 +95,12 @@ xtk_open_options abi_options(const cases::Case& item, const cases::Plan& plan,
   return options;
 }
 
-xtk_open_options abi_select_options(const cases::Case& item,
+xtk_open_options abi_select_options(const cases::Case& item, int64_t max_keys,
                                     int64_t list_entries,
                                     const Settings& settings,
                                     const Description& candidate) {
   cases::Plan plan;
-  plan.max_keys = plan.score_stride = item.pos + 1;
+  plan.max_keys = plan.score_stride = max_keys;
   plan.list_entries = list_entries;
   xtk_open_options options = abi_options(item, plan, settings, candidate);
   options.layers = 0;

@@ -14,8 +14,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
-#include <sstream>
 
+#include "cases/order.h"
 #include "cases/plan.h"
 #include "cases/words.h"
 #include "dumps/sentence.h"
@@ -38,6 +38,7 @@
 #include "harness/select_cases.h"
 #include "harness/shrink_case.h"
 #include "harness/status.h"
+#include "harness/time_peer.h"
 #include "harness/together.h"
 
 namespace exact_topk::harness {
@@ -63,25 +64,21 @@ std::string to_text(const nlohmann::json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// The arms to run, from what was asked for and what the library has.
-std::vector<std::string> choose_arms(const std::string& asked,
+// The arms to run: those asked for, which the library must have, or its first.
+std::vector<std::string> choose_arms(const Settings& settings,
                                      const Library& library) {
   const std::vector<std::string>& there = library.describe().arms;
-  if (asked.empty()) {
+  if (settings.arms.empty()) {
     if (there.empty())
       throw UsageError(fmt::format("{} offers no arm", library.path()));
     return {there.front()};
   }
-  std::vector<std::string> wanted;
-  std::istringstream words(asked == "both" ? "base,head" : asked);
-  for (std::string word; std::getline(words, word, ',');)
-    wanted.push_back(word);
-  for (const std::string& arm : wanted)
+  for (const std::string& arm : settings.arms)
     if (std::find(there.begin(), there.end(), arm) == there.end())
       throw UsageError(fmt::format("--arm {} needs the arm {}, and {} has {}",
-                                   asked, arm, library.path(),
+                                   settings.arm, arm, library.path(),
                                    fmt::join(there, ", ")));
-  return wanted;
+  return settings.arms;
 }
 
 void check_offer(const Library& library, const std::vector<cases::Case>& cases,
@@ -203,7 +200,7 @@ class Run {
   void prepare_library() {
     together(world_, [&] {
       library_.emplace(Library::open(settings_.candidate, settings_.timeout));
-      settings_.arms = choose_arms(settings_.arm, *library_);
+      settings_.arms = choose_arms(settings_, *library_);
       check_offer(*library_, cases_, settings_.wave);
       contract_of(settings_, claimed_contract(*library_));
       check_timing();
@@ -214,21 +211,55 @@ class Run {
     bind();
     report_.candidate = {
         d.name, d.version, XTK_ABI_VERSION,
-        settings_.arms.size() > 1 ? "both" : settings_.arms.front(), d.device};
+        settings_.arm.empty() ? settings_.arms.front() : settings_.arm,
+        d.device};
+  }
+
+  void check_timing() const {
+    if (!settings_.timing) return;
+    check_replays(*library_);
+    if (!settings_.peers.empty()) check_peers();
+  }
+
+  // Their selections stand beside that of one launch, each under a name.
+  void check_peers() const {
+    for (const cases::Case& c : cases_) {
+      if (c.stage != cases::Stage::kLaunch)
+        throw UsageError(fmt::format(
+            "--peer needs --stage launch, whose scores peers select from, not "
+            "{}",
+            cases::word_of(cases::kStageWords, c.stage)));
+      if (cases::model_order(c))
+        throw UsageError(
+            fmt::format("--peer times the selection of one launch, and --order "
+                        "{} that of {}",
+                        c.order, c.launches));
+    }
+    std::set<std::string> names(settings_.arms.begin(), settings_.arms.end());
+    for (const std::string& file : settings_.peers) {
+      const Library peer = Library::open(file, settings_.timeout);
+      check_replays(peer);
+      if ((peer.describe().stages & XTK_STAGE_SELECT) == 0)
+        throw UsageError(
+            fmt::format("--peer {} does not offer the stage select", file));
+      if (!names.insert(peer_name(peer)).second)
+        throw UsageError(
+            fmt::format("--peer {} would be listed as {}, as another is", file,
+                        peer_name(peer)));
+    }
   }
 
   // Times of a simulator are no kernel times.
-  void check_timing() const {
-    if (!settings_.timing) return;
-    if (library_->functions().replay == nullptr)
+  void check_replays(const Library& library) const {
+    if (library.functions().replay == nullptr)
       throw UsageError(fmt::format(
           "candidate {} does not export xtk_replay, which timing needs",
-          library_->path()));
-    if (library_->describe().device == "cpu" && !settings_.timing->simulator)
+          library.path()));
+    if (library.describe().device == "cpu" && !settings_.timing->simulator)
       throw UsageError(fmt::format(
           "candidate {} runs on the cpu, where a replay is no kernel time; "
           "--simulator prints it all the same",
-          library_->path()));
+          library.path()));
   }
 
   void bind() {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cases/order.h"
 #include "harness/checks/bitwise.h"
 #include "harness/checks/close.h"
 #include "oracle/formats.h"
@@ -97,7 +98,8 @@ class LaunchJudging {
   std::vector<float> hidden(int i) const {
     const auto row = size_t(live_[size_t(i)]);
     const auto width = size_t(view_.item.geometry.hidden);
-    if (view_.item.kind == cases::Kind::kEmbed) {
+    const cases::Kind kind = cases::kind_of(view_.item, view_.filling.launch);
+    if (kind == cases::Kind::kEmbed) {
       const auto token = size_t(input<int32_t>(Input::kTokens)[row]);
       const auto code =
           input<uint16_t>(Input::kEmbedding).subspan(token * width, width);
@@ -109,8 +111,10 @@ class LaunchJudging {
     const std::span<const float> sums = input<float>(Input::kPartials);
     const size_t rows = view_.step.rows.size();
     std::vector<std::span<const float>> partials;
-    for (size_t at = row * width; at < sums.size(); at += rows * width)
+    for (size_t at = row * width; at < sums.size(); at += rows * width) {
       partials.push_back(sums.subspan(at, width));
+      if (kind == cases::Kind::kDense) break;  // the one output
+    }
     return oracle::hidden_state(
         input<float>(Input::kResidual).subspan(row * width, width), partials);
   }

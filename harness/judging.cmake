@@ -22,8 +22,11 @@ set(EXACT_TOPK_JUDGING_SOURCES
   run_launch_case.cpp
   run_score_case.cpp
   run_select_case.cpp
+  selection.cpp
   shrink.cpp
   shrink_case.cpp
   snapshot.cpp
+  time_parts.cpp
+  time_peer.cpp
   timing.cpp
   trust.cpp)

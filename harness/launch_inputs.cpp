@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "cases/order.h"
 #include "harness/perturb.h"
 
 namespace exact_topk::harness {
@@ -16,7 +17,7 @@ std::string weight_key(const cases::Case& item, const cases::InputInfo& info,
                        int launch) {
   const oracle::Geometry& g = item.geometry;
   return fmt::format("{}/{}/{}/{}/{}/{}", g.hidden, g.q_lora, g.heads,
-                     int(item.kind), launch, info.name);
+                     int(cases::kind_of(item, launch)), launch, info.name);
 }
 
 }  // namespace

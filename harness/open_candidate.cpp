@@ -92,21 +92,34 @@ void Candidate::select(const xtk_select_args& args) {
   }));
 }
 
-double Candidate::replay(xtk_stage stage, const std::string& part, int replays,
-                         bool cold) {
+double Candidate::replay(const Replayed& what, const std::string& part,
+                         int replays, bool cold) {
   const auto function = library_.functions().replay;
   if (function == nullptr)
     throw UsageError(fmt::format(
         "candidate {} does not export xtk_replay, which timing needs",
         library_.path()));
-  const xtk_replay_args args{sizeof(xtk_replay_args), stage,
-                             part == "whole" ? nullptr : part.c_str(), replays,
-                             cold ? 1 : 0};
+  const xtk_replay_args args{sizeof(xtk_replay_args),
+                             what.stage,
+                             part == kWhole ? nullptr : part.c_str(),
+                             replays,
+                             cold ? 1 : 0,
+                             what.calls};
   double microseconds = 0;
   check("xtk_replay", library_.call("xtk_replay", [&] {
     return function(candidate_, &args, &microseconds);
   }));
   return microseconds;
+}
+
+bool Candidate::has_part(const Replayed& what, const std::string& part) {
+  try {
+    replay(what, part, 1, false);
+  } catch (const CandidateError& error) {
+    if (error.status != XTK_UNSUPPORTED || part == kWhole) throw;
+    return false;
+  }
+  return true;
 }
 
 std::optional<xtk_witness_row> Candidate::witness(int row) {
@@ -127,16 +140,16 @@ std::optional<uint64_t> Candidate::scratch_bytes(const std::string& arm) const {
                        [&] { return function(candidate_, arm.c_str()); });
 }
 
-Clocked Candidate::replay_by_clock(xtk_stage stage, int replays) {
-  const xtk_replay_args args{sizeof(xtk_replay_args), stage, nullptr, replays,
-                             0};
+Clocked Candidate::replay_by_clock(const Replayed& what, int replays) {
+  const xtk_replay_args args{
+      sizeof(xtk_replay_args), what.stage, nullptr, replays, 0, what.calls};
   if (const auto prepare = library_.functions().prepare_replay;
       prepare != nullptr)
     check("xtk_prepare_replay", library_.call("xtk_prepare_replay", [&] {
       return prepare(candidate_, &args);
     }));
   const auto begin = std::chrono::steady_clock::now();
-  const double claimed = replay(stage, "whole", replays, false);
+  const double claimed = replay(what, kWhole, replays, false);
   const std::chrono::duration<double, std::micro> wall =
       std::chrono::steady_clock::now() - begin;
   return {claimed, wall.count() / replays};

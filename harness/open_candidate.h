@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "harness/loader.h"
+#include "harness/timing.h"
 
 namespace exact_topk::harness {
 
@@ -20,6 +21,12 @@ namespace exact_topk::harness {
 struct Clocked {
   double claimed = 0;  // microseconds, as the candidate says
   double wall = 0;     // microseconds that passed
+};
+
+// What one replay repeats.
+struct Replayed {
+  xtk_stage stage = XTK_STAGE_LAUNCH;
+  int calls = 1;  // the last so many calls of the stage
 };
 
 class Candidate {
@@ -50,13 +57,14 @@ class Candidate {
   std::optional<xtk_witness_row> witness(int row);
   // That launches of an arm need; likewise.
   std::optional<uint64_t> scratch_bytes(const std::string& arm) const;
-  // Microseconds of one replay of the last call of a stage, the mean of
-  // `replays`; part "whole" is all of it.
-  double replay(xtk_stage stage, const std::string& part, int replays,
+  // Microseconds of one replay, the mean of `replays`.
+  double replay(const Replayed& what, const std::string& part, int replays,
                 bool cold);
+  // Replays it once to see; every candidate has the whole.
+  bool has_part(const Replayed& what, const std::string& part);
   // Microseconds that warm replays of a whole take, each by the candidate's
   // word and by this process's clock.
-  Clocked replay_by_clock(xtk_stage stage, int replays);
+  Clocked replay_by_clock(const Replayed& what, int replays);
 
  private:
   void check(const char* call, xtk_status status) const;

@@ -78,6 +78,21 @@ void only(const char* option, const std::string& text, const char* word) {
         fmt::format("{} is '{}', and must be {}", option, text, word));
 }
 
+// The names of a list written with commas, each once.
+std::vector<std::string> names(const char* option, const std::string& text) {
+  std::vector<std::string> list;
+  for (const std::string_view name : cases::split(text)) {
+    if (name.empty())
+      throw UsageError(fmt::format("{} is '{}', and one of its names is empty",
+                                   option, text));
+    if (std::find(list.begin(), list.end(), name) != list.end())
+      throw UsageError(
+          fmt::format("{} is '{}', and names {} twice", option, text, name));
+    list.emplace_back(name);
+  }
+  return list;
+}
+
 // What a capture, which brings its own rows and results, leaves to choose.
 constexpr std::array<std::string_view, 7> kBesideCapture = {
     "--capture", "--contract", "--nan",  "--zeros",
@@ -143,8 +158,12 @@ class CommandLine {
     app_.option_defaults()->group("Candidate");
     text("--candidate", "NAME", "cpu, nvidia, amd, auto or a FILE.so [cpu]",
          s.candidate);
-    text("--arm", "ARM,...",
-         "Arms to run; both is base,head [base; a FILE.so: its first]", s.arm);
+    value("--arm", "ARM,...",
+          "Arms to run; both is base,head [base; a FILE.so: its first]",
+          [&s](const std::string& t) {
+            s.arms = names("--arm", t == "both" ? "base,head" : t);
+            s.arm = t;
+          });
     value("--wave", "N", "Wave size, 64 or 32 [the candidate's]",
           [&s](const std::string& t) { s.wave = wave(t); });
     value("--blocks", "N", "Persistent blocks [the candidate's]",
@@ -249,6 +268,11 @@ class CommandLine {
           [&t](const std::string& text) {
             t.tflops = number<double>("--tflops", text, 1, 1e9,
                                       "a number from 1 to 1e9");
+          });
+    value("--peer", "FILE.so,...",
+          "Libraries that select, timed on the scores of the same launches",
+          [this](const std::string& text) {
+            options_.settings.peers = names("--peer", text);
           });
     path("--csv", "FILE", "Write the times as CSV", options_.settings.csv);
   }

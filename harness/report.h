@@ -21,7 +21,8 @@ struct CandidateInfo {
                      // never opened
   std::string version;  // its own
   int abi = 0;  // version of kernels/candidate.h, 0 where it was never opened
-  std::string arm;     // "base", "head" or "both"
+  std::string arm;     // as asked for: "head", "both", "base,base+slices"; else
+                       // the one that ran
   std::string device;  // "cpu", "nvidia", "amd" or what it says
 };
 

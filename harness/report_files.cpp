@@ -36,12 +36,12 @@ void check_apart(const char* option, const std::string& path, const char* other,
 // A line a time; names hold no comma.
 std::string times_csv(const Report& report) {
   std::string text =
-      "case,arm,part,mean_us,first_us,second_us,floor_us,clock\n";
+      "case,arm,part,mean_us,first_us,second_us,floor_us,flagged,clock\n";
   for (const CaseResult& c : report.cases)
     for (const PartTime& t : c.times)
       text += fmt::format(
-          "{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{}\n", c.name, t.arm, t.part,
-          t.mean(), t.first, t.second, t.floor,
+          "{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{},{}\n", c.name, t.arm, t.part,
+          t.mean(), t.first, t.second, t.floor, t.flagged() ? 1 : 0,
           report.candidate.device == "cpu" ? "simulator" : "device");
   return text;
 }

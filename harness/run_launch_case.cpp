@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <span>
 
+#include "cases/order.h"
 #include "harness/abi.h"
 #include "harness/compare_runs.h"
 #include "harness/judge_launch.h"
@@ -14,6 +17,8 @@
 #include "harness/open_candidate.h"
 #include "harness/perturb.h"
 #include "harness/snapshot.h"
+#include "harness/time_parts.h"
+#include "harness/time_peer.h"
 #include "oracle/pages.h"
 
 namespace exact_topk::harness {
@@ -21,6 +26,13 @@ namespace {
 
 using cases::Input;
 using cases::Lifetime;
+
+std::vector<Piece> keys_of(std::vector<Piece> pieces) {
+  std::erase_if(pieces, [](const Piece& piece) {
+    return std::string_view(piece.name) != "key";
+  });
+  return pieces;
+}
 
 class LaunchCase {
  public:
@@ -32,7 +44,8 @@ class LaunchCase {
             abi_options(c_.item, c_.plan, c_.settings, c_.library.describe())),
         candidate_(c_.library, options_),
         outputs_(layout_, c_.plan),
-        dump_(c_.sink, c_.item, leaf_info(c_), c_.settings.arms) {
+        dump_(c_.sink, c_.item, leaf_info(c_), c_.settings.arms),
+        keys_(size_t(c_.item.launches)) {
     for (const std::string& arm : c_.settings.arms)
       if (const auto bytes = candidate_.scratch_bytes(arm))
         judgement_.scratch[arm] = *bytes;
@@ -113,17 +126,26 @@ class LaunchCase {
   bool launch(const std::string& arm, int launch, int t, int attempt,
               const cases::Poison& poison) {
     return all_launched(c_, judgement_.log, where(launch, t, arm), [&] {
-      write_poison(poison, launch, t);
-      for (const xtk_tensor tensor : kOutputs)
-        if (published(about(), tensor))
-          fill_output(candidate_, filling(launch, t, attempt), tensor,
-                      layout_.bytes(tensor));
-      candidate_.launch({sizeof(xtk_launch_args), arm.c_str(), launch,
-                         abi_kind(c_.item.kind), c_.item.rows,
-                         abi_partials(c_.item)});
+      start(arm, launch, t, attempt, poison);
       outputs_.look(candidate_, about(), launch);
       note_paths(arm, t);
     });
+  }
+
+  void start(const std::string& arm, int launch, int t, int attempt,
+             const cases::Poison& poison) {
+    write_poison(poison, launch, t);
+    fill(kOutputs, filling(launch, t, attempt));
+    candidate_.launch({sizeof(xtk_launch_args), arm.c_str(), launch,
+                       abi_kind(cases::kind_of(c_.item, launch)), c_.item.rows,
+                       abi_partials(c_.item, launch)});
+  }
+
+  // Those of the outputs that are published get a pattern.
+  void fill(std::span<const xtk_tensor> outputs, const Filling& filling) {
+    for (const xtk_tensor tensor : outputs)
+      if (published(about(), tensor))
+        fill_output(candidate_, filling, tensor, layout_.bytes(tensor));
   }
 
   // What the candidate says of the last launch's way through its kernels.
@@ -249,8 +271,10 @@ class LaunchCase {
       launch_untouched(at, layer, t, 0);
       if (c_.settings.arms.size() > 1) compare_arms(layer, t, arm);
       dump_.results(outputs_, step(t), arm, layer, t);
-      if (layer + 1 == c_.item.launches && t + 1 == c_.item.steps)
-        last_.push_back(snapshot(t, false));
+      if (t + 1 < c_.item.steps) continue;
+      if (c_.settings.timing)
+        keys_[size_t(layer)].push_back(keys_of(snapshot(t, false)));
+      if (layer + 1 == c_.item.launches) last_.push_back(snapshot(t, false));
     }
     return true;
   }
@@ -273,7 +297,7 @@ class LaunchCase {
     return true;
   }
 
-  // What each part of the last launch must do at least.
+  // What each part of a launch must do at least.
   Work work(const std::string& part, const cases::Step& rows) const {
     const oracle::Geometry& g = c_.item.geometry;
     Work front, score, select;
@@ -281,52 +305,103 @@ class LaunchCase {
                          double(g.heads) * oracle::kHeadDim * g.q_lora +
                          double(oracle::kHeadDim) * g.hidden) +
                   4.0 * g.heads * g.hidden;
-    std::map<int, int64_t> keys;  // of each request
-    for (const cases::Row& row : rows.rows) {
-      if (!row.live) continue;
-      keys[row.request] = std::max(keys[row.request], row.keys());
+    std::map<int32_t, int64_t> keys;  // of each page, which rows may share
+    for (size_t r = 0; r < rows.rows.size(); ++r) {
+      const cases::Row& row = rows.rows[r];
+      for (int64_t first = 0; first < row.keys();
+           first += oracle::kPageTokens) {
+        int64_t& most =
+            keys[rows.page_table[r * size_t(c_.plan.table_width) +
+                                 size_t(first) / oracle::kPageTokens]];
+        most = std::max(
+            most, std::min<int64_t>(oracle::kPageTokens, row.keys() - first));
+      }
       score.flops += 2.0 * double(row.keys()) * g.heads * oracle::kHeadDim;
       select.bytes += sizeof(float) * double(row.keys());
     }
-    for (const auto& [request, n] : keys)
+    for (const auto& [page, n] : keys)
       score.bytes += double(n) * (oracle::kHeadDim + sizeof(float));
     if (part == "front") return front;
     if (part == "scoring") return score;
     if (part == "selection") return select;
-    if (part == "whole") return {front.bytes + score.bytes, score.flops};
+    if (part == kWhole) return {front.bytes + score.bytes, score.flops};
     return {};
   }
 
-  // Times the last launch of every arm; what its replays leave is what was
-  // judged.
+  // What replays of a part of the last launch must write themselves.
+  void poison_part(const std::string& part, int launch, int t) {
+    static const std::map<std::string, std::vector<xtk_tensor>> kWritten{
+        {kWhole, {std::begin(kOutputs), std::end(kOutputs)}},
+        {"front", {XTK_X, XTK_Q_LORA, XTK_MAILBOX, XTK_RAW_KEY, XTK_W}},
+        {"key-and-query", {XTK_INDEX_QUERY}},
+        {"scoring", {XTK_SCORES}},
+        {"selection", {XTK_LIST}},
+        {kEmpty, {}}};
+    fill(kWritten.at(part), filling(launch, t, 0));
+    if (part == "key-and-query")
+      write_poison(first_poison(launch, t), launch, t);
+  }
+
+  cases::Poison first_poison(int launch, int t) const {
+    return cases::poison(c_.item, c_.plan, c_.settings.seed, launch, t, 0);
+  }
+
+  // Times the last launch of every arm, or those of all layers in the model's
+  // order; what their replays leave is what was judged.
   void time() {
-    const int layer = c_.item.launches - 1, t = c_.item.steps - 1;
-    static const std::vector<std::string> kParts{
-        "whole", "front", "key-and-query", "scoring", "selection", "empty"};
-    const auto ready = [&](const std::string& arm) {
-      launch(arm, layer, t, 0,
-             cases::poison(c_.item, c_.plan, c_.settings.seed, layer, t, 0));
-      // Replays must write everything themselves.
-      for (const xtk_tensor tensor : kOutputs)
-        if (published(about(), tensor))
-          fill_output(candidate_, filling(layer, t, 0), tensor,
-                      layout_.bytes(tensor));
+    const int last = c_.item.launches - 1, t = c_.item.steps - 1;
+    const int first = cases::model_order(c_.item) ? 0 : last;
+    const auto ready = [&](const std::string& arm, const std::string& part) {
+      all_launched(c_, judgement_.log, where(last, t, arm), [&] {
+        for (int l = first; l <= last; ++l)
+          start(arm, l, t, 0, first_poison(l, t));
+        for (int l = first; l <= last && part == kWhole; ++l)
+          write_poison(first_poison(l, t), l, t);
+        poison_part(part, last, t);
+      });
     };
-    const auto check = [&](const std::string& arm) {
-      outputs_.look(candidate_, about(), layer);
-      const auto a =
-          std::find(c_.settings.arms.begin(), c_.settings.arms.end(), arm) -
-          c_.settings.arms.begin();
-      record_repeat(judgement_.log, c_, last_[size_t(a)], snapshot(t, false), 0,
+    const auto compare = [&](const std::string& arm, int layer,
+                             const std::vector<Piece>& judged,
+                             const std::vector<Piece>& left) {
+      record_repeat(judgement_.log, c_, judged, left, 0,
                     [&](int row) { return row_place(layer, t, row, arm); });
     };
-    times_ = time_parts(candidate_, XTK_STAGE_LAUNCH, c_.settings.arms, kParts,
-                        *c_.settings.timing, ready, check);
+    const auto check = [&](const std::string& arm, const std::string& part) {
+      const auto a = size_t(
+          std::find(c_.settings.arms.begin(), c_.settings.arms.end(), arm) -
+          c_.settings.arms.begin());
+      // Of launches before the last, the keys are what is left; parts alone
+      // make those of other layers from what the last launch left.
+      for (int l = first; l < last && part == kWhole; ++l) {
+        outputs_.look(candidate_, about(), l);
+        compare(arm, l, keys_[size_t(l)][a], keys_of(snapshot(t, false)));
+      }
+      outputs_.look(candidate_, about(), last);
+      compare(arm, last, last_[a], snapshot(t, false));
+    };
+    const int launches = last - first + 1;
+    times_ = time_parts(
+        {candidate_,
+         {XTK_STAGE_LAUNCH, launches},
+         c_.settings.arms,
+         {kWhole, "front", "key-and-query", "scoring", "selection", kEmpty},
+         ready,
+         check},
+        *c_.settings.timing);
     for (PartTime& time : times_) {
-      time.floor = floor_of(work(time.part, step(t)), *c_.settings.timing);
-      if (time.part == "whole")
-        judgement_.log.record("wall time", where(layer, t, time.arm),
+      const Work once = work(time.part, step(t));
+      time.floor = floor_of({launches * once.bytes, launches * once.flops},
+                            *c_.settings.timing);
+      if (time.part == kWhole)
+        judgement_.log.record("wall time", where(last, t, time.arm),
                               wall_fault(time));
+    }
+    for (const std::string& file : c_.settings.peers) {
+      const Library peer = Library::open(file, c_.settings.timeout);
+      for (PartTime& time : time_peer(
+               peer, c_, step(t), outputs_,
+               inputs_.as<int32_t>(Input::kPageTable, last), judgement_.log))
+        times_.push_back(std::move(time));
     }
   }
 
@@ -341,7 +416,9 @@ class LaunchCase {
   std::vector<CacheImage> caches_;        // a layer: what it must hold
   std::vector<Piece> first_arm_;          // scores and lists of the first arm
   std::vector<std::vector<Piece>> last_;  // the last launch, an arm
-  std::vector<PartTime> times_;           // of each arm's parts
+  std::vector<std::vector<std::vector<Piece>>>
+      keys_;                     // at the last step, [layer][arm]
+  std::vector<PartTime> times_;  // of each arm's parts
 };
 
 }  // namespace

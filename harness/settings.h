@@ -34,8 +34,8 @@ struct Settings {
   std::string candidate =
       "cpu";        // cpu, nvidia, amd, auto or a path to a FILE.so
   std::string arm;  // as given to --arm; empty: the candidate's default
-  std::vector<std::string> arms;  // arms to run, in order; empty until the
-                                  // candidate is known (--arm, or its default)
+  std::vector<std::string> arms;  // those, in order; of the default empty until
+                                  // the candidate is known
   uint64_t seed = 1;              // of every input, poison and pattern
   double bound = 1e-4;            // largest score error over the row's largest
                                   // |reference|, in [0, 0.5)
@@ -61,10 +61,11 @@ struct Settings {
   double timeout = 1800;  // seconds that one call into a candidate may take
   int device = 0;  // this rank's number on its node, which chooses its device
                    // (binding.h)
-  bool fail_fast = false;         // no new case starts after one that failed
-  bool allow_mistrusted = false;  // MISTRUSTED does not fail the run
-  std::optional<Timing> timing;   // time_topk: what to time after judging
-  std::string csv;                // time_topk: path of its table, empty: none
+  bool fail_fast = false;          // no new case starts after one that failed
+  bool allow_mistrusted = false;   // MISTRUSTED does not fail the run
+  std::optional<Timing> timing;    // time_topk: what to time after judging
+  std::string csv;                 // time_topk: path of its table, empty: none
+  std::vector<std::string> peers;  // time_topk: selectors to time beside it
 };
 
 // The contract that lists are held to: the one asked for, else what is claimed.

@@ -13,6 +13,7 @@
 #include "harness/abi.h"
 #include "harness/case_context.h"
 #include "harness/open_candidate.h"
+#include "harness/selection.h"
 #include "harness/shrink.h"
 
 namespace exact_topk::harness {
@@ -20,37 +21,22 @@ namespace {
 
 // A row of 8,000 keys takes about two calls a key; longer rows stay longer.
 constexpr int64_t kMostCalls = 20'000;
-constexpr int32_t kGuard = 256;  // entries on either side of the list
 
 // The list of one row alone, as the candidate left it; empty where the call
 // failed.
 std::vector<int32_t> select_row(Candidate& candidate, const std::string& arm,
-                                std::span<const float> scores, int k) {
-  const int64_t start = 0;
-  const auto length = int32_t(scores.size());
-  const int32_t indptr = kGuard;
-  const int32_t entries = std::min(length, k);
-  std::vector<int32_t> list(size_t(entries) + 2 * kGuard, -1);
-  const xtk_select_args args{sizeof(xtk_select_args),
-                             arm.c_str(),
-                             1,
-                             k,
-                             scores.data(),
-                             length,
-                             &start,
-                             &length,
-                             nullptr,
-                             0,
-                             &indptr,
-                             list.data(),
-                             int64_t(list.size())};
+                                std::span<const float> scores, int k,
+                                uint64_t seed) {
+  const auto n = int32_t(scores.size());
+  Selection selection(
+      {{scores.begin(), scores.end()}, {0}, {n}, {0}, std::min(n, k)}, {}, k);
   try {
-    candidate.select(args);
+    selection.call(candidate, arm, {seed, 0, 0, 0});
   } catch (const CandidateError& error) {
     if (error.status != XTK_FAILED) throw;
     return {};
   }
-  return {list.begin() + kGuard, list.begin() + kGuard + entries};
+  return {selection.list(0).begin(), selection.list(0).end()};
 }
 
 // The file: safetensors of one row.
@@ -87,13 +73,13 @@ std::optional<Shrunk> shrink_case(const cases::Case& item,
                                   const Library& library) {
   const cases::SelectRows rows = cases::select_rows(item, settings.seed);
   Candidate candidate(library,
-                      abi_select_options(item, rows.list_entries, settings,
-                                         library.describe()));
+                      abi_select_options(item, item.pos + 1, rows.list_entries,
+                                         settings, library.describe()));
   const ShrinkRules rules{contract_of(settings, claimed_contract(library)),
                           settings.values, kMostCalls};
   const std::string& arm = settings.arms.front();
   const RowSelector selector = [&](std::span<const float> scores, int k) {
-    return select_row(candidate, arm, scores, k);
+    return select_row(candidate, arm, scores, k, settings.seed);
   };
   const int k = item.geometry.k;
   for (size_t r = 0; r < rows.lengths.size(); ++r) {

@@ -7,8 +7,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "harness/open_candidate.h"
-
 namespace exact_topk::harness {
 
 bool PartTime::flagged() const {
@@ -56,7 +54,7 @@ std::string text_differences(const std::vector<PartTime>& times) {
     const auto first =
         std::find_if(times.begin(), times.end(),
                      [&](const PartTime& f) { return f.part == t.part; });
-    if (first->arm == t.arm || t.part == "empty") continue;
+    if (first->arm == t.arm || t.part == kEmpty) continue;
     const double more = t.mean() - first->mean();
     text += fmt::format(
         "change     {:<14} {:<14} {:>+9.2f} us  {:>+6.1f}% of {}\n", t.arm,
@@ -74,39 +72,6 @@ double median(std::vector<double> values) {
 double floor_of(const Work& work, const Timing& timing) {
   return std::max(work.bytes / (timing.hbm * 1e3),
                   work.flops / (timing.tflops * 1e6));
-}
-
-std::vector<PartTime> time_parts(
-    Candidate& candidate, xtk_stage stage, const std::vector<std::string>& arms,
-    const std::vector<std::string>& parts, const Timing& timing,
-    const std::function<void(const std::string&)>& ready,
-    const std::function<void(const std::string&)>& check) {
-  std::vector<PartTime> times;
-  for (const std::string& arm : arms)
-    for (const std::string& part : parts) times.push_back({arm, part});
-  const auto pass = [&](size_t a, double PartTime::*result) {
-    ready(arms[a]);
-    for (size_t p = 0; p < parts.size(); ++p) {
-      std::vector<double> trials;
-      for (int trial = 0; trial < timing.trials; ++trial)
-        trials.push_back(
-            candidate.replay(stage, parts[p], timing.replays, timing.cold));
-      times[a * parts.size() + p].*result = median(std::move(trials));
-      if (parts[p] == "whole") check(arms[a]);
-    }
-  };
-  for (size_t a = 0; a < arms.size(); ++a) pass(a, &PartTime::first);
-  for (size_t a = arms.size(); a-- > 0;) pass(a, &PartTime::second);
-  for (PartTime& time : times) {
-    if (time.part != "whole") continue;
-    ready(time.arm);
-    const auto [claimed, wall] = candidate.replay_by_clock(
-        stage, long_replays(time.mean(), timing.replays));
-    time.claimed = claimed;
-    time.wall = wall;
-    check(time.arm);
-  }
-  return times;
 }
 
 }  // namespace exact_topk::harness

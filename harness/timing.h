@@ -6,16 +6,15 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-#include "kernels/candidate.h"
-
 namespace exact_topk::harness {
 
-class Candidate;
+inline constexpr const char* kWhole = "whole";  // all parts of a call
+inline constexpr const char* kEmpty =
+    "empty";  // no work, launched all the same
 
 // What is timed, and how.
 struct Timing {
@@ -69,14 +68,5 @@ struct Work {
 };
 // Microseconds that it takes at the rates of `timing`.
 double floor_of(const Work& work, const Timing& timing);
-
-// Times `parts` of every arm. `ready(arm)` makes an arm's call the last one, so
-// that it is what replays repeat; `check(arm)` looks at what the replays of a
-// whole left. The whole of each arm also runs as one long replay by the clock.
-std::vector<PartTime> time_parts(
-    Candidate& candidate, xtk_stage stage, const std::vector<std::string>& arms,
-    const std::vector<std::string>& parts, const Timing& timing,
-    const std::function<void(const std::string&)>& ready,
-    const std::function<void(const std::string&)>& check);
 
 }  // namespace exact_topk::harness

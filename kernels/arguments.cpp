@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <span>
 
@@ -18,11 +20,16 @@ namespace exact_topk::kernels {
 namespace {
 
 template <class Args>
-void check_struct(const Args* args, const char* name) {
+void check_size(const Args* args, size_t least, const char* name) {
   require(args != nullptr, "{} is a null pointer", name);
-  require(args->struct_size >= sizeof(Args),
+  require(args->struct_size >= least,
           "{} has a struct_size of {}; this version needs {}", name,
-          args->struct_size, sizeof(Args));
+          args->struct_size, least);
+}
+
+template <class Args>
+void check_struct(const Args* args, const char* name) {
+  check_size(args, sizeof(Args), name);
 }
 
 void check_pointer(const void* pointer, const char* name) {
@@ -205,11 +212,18 @@ void check_score(const xtk_score_args* args) {
   }
 }
 
-void check_replay(const xtk_replay_args* args) {
-  check_struct(args, "args");
-  check_between(args->replays, 1, 1'000'000, "replays");
-  check_between(args->cold, 0, 1, "cold");
-  check_between(args->stage, XTK_STAGE_LAUNCH, XTK_STAGE_SELECT, "stage");
+xtk_replay_args check_replay(const xtk_replay_args* args) {
+  // `calls` came later: a caller may not know it.
+  constexpr size_t kLeast = offsetof(xtk_replay_args, calls);
+  check_size(args, kLeast, "args");
+  xtk_replay_args whole{};
+  std::memcpy(&whole, args, std::min<size_t>(args->struct_size, sizeof whole));
+  check_between(whole.replays, 1, 1'000'000, "replays");
+  check_between(whole.cold, 0, 1, "cold");
+  check_between(whole.stage, XTK_STAGE_LAUNCH, XTK_STAGE_SELECT, "stage");
+  check_between(whole.calls, 0, kMostCalls, "calls");
+  whole.calls = std::max(whole.calls, 1);
+  return whole;
 }
 
 }  // namespace exact_topk::kernels

@@ -258,16 +258,22 @@ typedef struct xtk_witness_row {
 } xtk_witness_row;
 
 /* Timing by replay: runs the work of the last xtk_launch, xtk_select or
- * xtk_score again. */
+ * xtk_score again, or that of the last few launches. */
 typedef struct xtk_replay_args {
   uint32_t struct_size;
   int32_t stage;    /* xtk_stage of the call to repeat */
   const char* part; /* NULL: the whole; else "front", "key-and-query",
                        "scoring", "selection", or "empty": a launch of as many
-                       blocks that do nothing */
+                       blocks that do nothing. XTK_UNSUPPORTED for one that
+                       the candidate does not have: it is left out */
   int32_t replays;  /* how often between two events */
-  int32_t cold;     /* 1: evict the L2 cache before each; the time that
-                       evicting takes by itself is not in the answer */
+  int32_t cold;     /* 1: store to twice the L2 cache before each, which evicts
+                       it; the time that such stores take by themselves, measured
+                       in the same call, is taken off the answer */
+  int32_t calls;    /* a replay repeats the last so many calls of the stage, in
+                       their order, 64 launches at most; 0 is 1, as more are of
+                       no stage but XTK_STAGE_LAUNCH. Not there where
+                       struct_size ends before it */
 } xtk_replay_args;
 
 typedef struct xtk_candidate

@@ -267,15 +267,21 @@ EXACT_TOPK_HOST_DEVICE constexpr bool patches(const RowsView& v, int reader,
 // ---------------------------------------------------------------------------------------------------
 
 // Tiles of a projection with this many outputs.
-EXACT_TOPK_HOST_DEVICE constexpr int tiles(int outputs) {
-  return static_cast<int>(ceil_div(outputs, kTileOutputs));
+EXACT_TOPK_HOST_DEVICE constexpr int tiles(int outputs,
+                                           int tile = kTileOutputs) {
+  return static_cast<int>(ceil_div(outputs, tile));
 }
 
-// Task t of a stage runs on block (t + offset) mod blocks; each block takes its
-// tasks in ascending order.
-EXACT_TOPK_HOST_DEVICE constexpr int task_block(int64_t task, int64_t offset,
-                                                int blocks) {
-  return static_cast<int>(remainder(task + offset, blocks));
+// Task t of a stage runs on block t mod blocks; each block takes its tasks in
+// ascending order.
+EXACT_TOPK_HOST_DEVICE constexpr int task_block(int64_t task, int blocks) {
+  return static_cast<int>(remainder(task, blocks));
+}
+
+// Block of a row in a stage with one task a row: the last ones, which have the
+// fewest tiles, because everybody waits for a row's norm.
+EXACT_TOPK_HOST_DEVICE constexpr int row_block(int row, int blocks) {
+  return blocks - 1 - static_cast<int>(remainder(row, blocks));
 }
 
 }  // namespace exact_topk::kernels::layout

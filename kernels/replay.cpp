@@ -64,7 +64,9 @@ class Timed {
  public:
   Timed(hipStream_t stream, const std::function<void()>& start)
       : stream_(stream) {
-    backend::check(hipStreamBeginCapture(stream), "hipStreamBeginCapture");
+    backend::check(
+        hipStreamBeginCapture(stream, hipStreamCaptureModeThreadLocal),
+        "hipStreamBeginCapture");
     try {
       start();
     } catch (...) {
@@ -73,7 +75,8 @@ class Timed {
       throw;
     }
     backend::check(hipStreamEndCapture(stream, &graph_), "hipStreamEndCapture");
-    backend::check(hipGraphInstantiate(&exec_, graph_), "hipGraphInstantiate");
+    backend::check(hipGraphInstantiate(&exec_, graph_, nullptr, nullptr, 0),
+                   "hipGraphInstantiate");
     backend::check(hipGraphUpload(exec_, stream), "hipGraphUpload");
   }
   ~Timed() {

@@ -233,8 +233,14 @@ Session::Call Session::launch_call(const xtk_launch_args& args) {
 void Session::run(xtk_stage stage, Call call) {
   backend::apply(choices_);
   prepared_.reset();
-  const Call& kept = last_[stage] = std::move(call);
-  for (const Part& part : kept.whole) backend::check(part.start(), part.name);
+  std::deque<Call>& calls = last_[stage];
+  // What other stages than a launch work on lies in staging, which their next
+  // call takes over.
+  if (stage != XTK_STAGE_LAUNCH) calls.clear();
+  if (calls.size() == kMostCalls) calls.pop_front();
+  calls.push_back(std::move(call));
+  for (const Part& part : calls.back().whole)
+    backend::check(part.start(), part.name);
 }
 
 void Session::launch(const xtk_launch_args* args) {
@@ -422,44 +428,56 @@ xtk_witness_row Session::witness(int row) const {
 bool Session::Prepared::is(const xtk_replay_args& args) const {
   return !spent && stage == args.stage &&
          part == (args.part == nullptr ? "" : args.part) &&
-         replays == args.replays && cold == (args.cold == 1);
+         replays == args.replays && cold == (args.cold == 1) &&
+         calls == args.calls;
 }
 
-void Session::prepare_replay(const xtk_replay_args* args) {
-  check_replay(args);
-  const auto found = last_.find(args->stage);
-  require(found != last_.end(), "there is no call of stage {} to replay",
-          args->stage);
+std::vector<Session::Part> Session::replayed(const xtk_replay_args& args) {
+  const std::deque<Call>& calls = last_[args.stage];
+  require(!calls.empty(), "there is no call of stage {} to replay", args.stage);
+  require(static_cast<size_t>(args.calls) <= calls.size(),
+          "there are {} calls of stage {} to replay, not {}", calls.size(),
+          args.stage, args.calls);
   std::vector<Part> parts;
-  if (args->part != nullptr && std::string_view(args->part) == "empty")
-    parts.push_back({"empty", [this] { return head::launch_empty(grid_); }});
-  for (const Part& part :
-       args->part == nullptr ? found->second.whole : found->second.pieces)
-    if (args->part == nullptr || std::string_view(args->part) == part.name)
-      parts.push_back(part);
-  require(!parts.empty(), "stage {} has no part '{}'", args->stage,
-          args->part == nullptr ? "" : args->part);
+  for (auto call = calls.end() - args.calls; call != calls.end(); ++call) {
+    if (args.part == nullptr) {
+      parts.insert(parts.end(), call->whole.begin(), call->whole.end());
+    } else if (std::string_view(args.part) == "empty") {
+      parts.push_back({"empty", [this] { return head::launch_empty(grid_); }});
+    } else {
+      for (const Part& part : call->pieces)
+        if (std::string_view(args.part) == part.name) parts.push_back(part);
+    }
+  }
+  if (parts.empty())
+    throw Failure(XTK_UNSUPPORTED, fmt::format("stage {} has no part '{}'",
+                                               args.stage, args.part));
+  return parts;
+}
 
-  backend::apply(choices_);
-  const auto start = [parts] {
+void Session::prepare_replay(const xtk_replay_args* asked) {
+  const xtk_replay_args args = check_replay(asked);
+  const auto start = [parts = replayed(args)] {
     for (const Part& part : parts) backend::check(part.start(), part.name);
   };
+  backend::apply(choices_);
   prepared_.reset();  // before another takes device memory
-  prepared_ = Prepared{args->stage,
-                       args->part == nullptr ? "" : args->part,
-                       args->replays,
-                       args->cold == 1,
-                       Replay({start, grid_.stream, args->replays,
-                               args->cold == 1, options_.device}),
+  prepared_ = Prepared{args.stage,
+                       args.part == nullptr ? "" : args.part,
+                       args.replays,
+                       args.cold == 1,
+                       args.calls,
+                       Replay({start, grid_.stream, args.replays,
+                               args.cold == 1, options_.device}),
                        false};
 }
 
-double Session::replay(const xtk_replay_args* args,
+double Session::replay(const xtk_replay_args* asked,
                        const double* microseconds) {
   require(microseconds != nullptr, "microseconds is a null pointer");
-  check_replay(args);
+  const xtk_replay_args args = check_replay(asked);
   backend::apply(choices_);
-  if (!prepared_ || !prepared_->is(*args)) prepare_replay(args);
+  if (!prepared_ || !prepared_->is(args)) prepare_replay(asked);
   prepared_->spent = true;
   return prepared_->replay.microseconds();
 }

@@ -5,10 +5,11 @@
 // candidate.cpp is the ABI's border around it; everything here throws Failure.
 //
 // A call is a list of named parts, each a few kernels; replay runs the parts of
-// the last call of a stage again. Scratch is filled once, when the session
-// opens, and never cleared.
+// the last call of a stage, or of the last few, again. Scratch is filled once,
+// when the session opens, and never cleared.
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -70,6 +71,7 @@ class Session {
     std::string part;  // of the call; empty: the whole
     int replays;       // how often
     bool cold;         // whether the L2 is evicted before each
+    int calls;         // last calls that one replay repeats
     Replay replay;     // ready
     bool spent;        // it has run
 
@@ -85,6 +87,9 @@ class Session {
     bool grouped;             // whether rows were scored together
   };
 
+  // What one replay starts, in order. Throws Failure where there is no such
+  // call or part.
+  std::vector<Part> replayed(const xtk_replay_args& args);
   Call launch_call(const xtk_launch_args& args);
   base::SelectOperands select_operands(const RowTables& rows, int k) const;
   head::Operands head_operands(const FrontOperands& front,
@@ -113,8 +118,9 @@ class Session {
   uint32_t tag_ = 0;                   // of the last launch of the head arm
   base::Grid grid_;                    // how kernels are launched
   std::map<std::string, DeviceBuffer>
-      staging_;                       // arguments of select and score
-  std::map<int, Call> last_;          // the last call, by stage
+      staging_;  // arguments of select and score
+  std::map<int, std::deque<Call>>
+      last_;  // by stage, in order: kMostCalls launches, one of other calls
   std::optional<Prepared> prepared_;  // a replay that is ready
   Witnessed witnessed_{};  // what the last launch or selection worked on
 };

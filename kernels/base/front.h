@@ -13,7 +13,7 @@ inline constexpr int kNormThreads =
     512;  // of a block that takes a row through a norm
 static_assert(kNormThreads >= kNormPartials);
 inline constexpr int kProjectThreads =
-    512;  // of a block that takes a projection's tile
+    384;  // of a block that takes a projection's tile: a wave of 32 a part
 inline constexpr int kTaskWaves =
     4;  // of a block whose waves take tasks one by one
 

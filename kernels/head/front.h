@@ -34,7 +34,7 @@ __device__ inline bool has_task(int tasks) {
 
 // Block of a row's task in a stage with one task a row.
 __device__ inline bool row_is_mine(int row) {
-  return layout::task_block(row, 0, static_cast<int>(gridDim.x)) ==
+  return layout::row_block(row, static_cast<int>(gridDim.x)) ==
          static_cast<int>(blockIdx.x);
 }
 

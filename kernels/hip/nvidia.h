@@ -24,6 +24,8 @@ inline constexpr cudaMemcpyKind hipMemcpyHostToDevice = cudaMemcpyHostToDevice;
 inline constexpr cudaMemcpyKind hipMemcpyDeviceToHost = cudaMemcpyDeviceToHost;
 inline constexpr cudaMemcpyKind hipMemcpyDeviceToDevice =
     cudaMemcpyDeviceToDevice;
+inline constexpr cudaStreamCaptureMode hipStreamCaptureModeThreadLocal =
+    cudaStreamCaptureModeThreadLocal;
 
 inline const char* hipGetErrorString(hipError_t error) {
   return cudaGetErrorString(error);
@@ -74,14 +76,16 @@ inline hipError_t hipMemsetAsync(void* to, int value, size_t bytes,
                                  hipStream_t stream) {
   return cudaMemsetAsync(to, value, bytes, stream);
 }
-// HIP's mode argument is left out: it is always the thread's own capture.
-inline hipError_t hipStreamBeginCapture(hipStream_t stream) {
-  return cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+inline hipError_t hipStreamBeginCapture(hipStream_t stream,
+                                        cudaStreamCaptureMode mode) {
+  return cudaStreamBeginCapture(stream, mode);
 }
 inline hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* graph) {
   return cudaStreamEndCapture(stream, graph);
 }
-inline hipError_t hipGraphInstantiate(hipGraphExec_t* exec, hipGraph_t graph) {
+// HIP has what CUDA 11 had: the node at fault, and a log. None is given here.
+inline hipError_t hipGraphInstantiate(hipGraphExec_t* exec, hipGraph_t graph,
+                                      cudaGraphNode_t*, char*, size_t) {
   return cudaGraphInstantiate(exec, graph, 0);
 }
 inline hipError_t hipGraphUpload(hipGraphExec_t exec, hipStream_t stream) {

@@ -21,6 +21,7 @@
 #include <cstdint>
 
 #include "kernels/hip/mma.h"
+#include "kernels/layout.h"
 #include "kernels/operands.h"
 #include "kernels/stages/hidden_state.h"
 #include "kernels/stages/index_key.h"
@@ -32,16 +33,14 @@ namespace exact_topk::kernels {
 // Outputs of a tile of f32 weights: no matrix unit takes them whole, so they
 // are spread over more blocks.
 inline constexpr int kHeadWeightTile = 4;
+static_assert(layout::kTileOutputs == hip::kTile);
 
-__host__ __device__ inline int tiles_of(int outputs, int tile = hip::kTile) {
-  return (outputs + tile - 1) / tile;
-}
 __host__ __device__ inline int down_tasks(const Geometry& g) {
-  return tiles_of(g.q_lora) + tiles_of(kHeadDim) +
-         tiles_of(g.heads, kHeadWeightTile);
+  return layout::tiles(g.q_lora) + layout::tiles(kHeadDim) +
+         layout::tiles(g.heads, kHeadWeightTile);
 }
 __host__ __device__ inline int up_tasks(const Geometry& g) {
-  return tiles_of(g.heads * kHeadDim);
+  return layout::tiles(g.heads * kHeadDim);
 }
 
 // out takes the row's x, as norm_kept gives it.
@@ -65,7 +64,7 @@ __device__ inline void input_task(const FrontOperands& o, int row,
 #if defined(EXACT_TOPK_HIP_CPU)
 inline constexpr int kProjectParts = 2;
 #else
-inline constexpr int kProjectParts = 16;
+inline constexpr int kProjectParts = 12;
 #endif
 inline constexpr int kPartUnit = 32;  // inputs of a part are a multiple of it
 
@@ -143,8 +142,8 @@ __device__ inline void down_task(const FrontOperands& o, int task,
                                  const StoreWeights& store_weights, int turn,
                                  ProjectLds& lds) {
   const Geometry& g = o.geometry;
-  const int q_tiles = tiles_of(g.q_lora);
-  const int key_tiles = tiles_of(kHeadDim);
+  const int q_tiles = layout::tiles(g.q_lora);
+  const int key_tiles = layout::tiles(kHeadDim);
   if (task < q_tiles) {
     project_tile<Wave>(o.weights.q_a, g.q_lora, g.hidden, task, x, o.rows,
                        store_down, turn, lds);

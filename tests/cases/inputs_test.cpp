@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include "cases/order.h"
 #include "oracle/formats.h"
 #include "tests/cases/support.h"
 
@@ -46,6 +47,34 @@ TEST(Inputs, EachKindAndStageHasItsOwn) {
                           Input::kPageTable}));
   EXPECT_TRUE(
       inputs_of(case_of("--stage select --rows 2 --rows-from rising")).empty());
+}
+
+TEST(Inputs, OfTheModelsOrderAreThoseOfEachLaunchsKind) {
+  Case c = small_case();
+  c.order = "model";
+  c.launches = 21;
+  std::vector<Kind> kinds(21, Kind::kIndex);
+  kinds[0] = Kind::kEmbed;
+  kinds[1] = kinds[2] = Kind::kDense;
+  for (int launch = 0; launch < 21; ++launch)
+    EXPECT_EQ(kind_of(c, launch), kinds[size_t(launch)]) << launch;
+  EXPECT_EQ(inputs_of(c).size(), 20u);
+  const Plan plan = make_plan(c, 1);
+  EXPECT_EQ(info(Input::kPartials, c, plan).shape,
+            (std::vector<int64_t>{8, 4, 128}));
+  const auto weights = [&](const Case& of, int launch) {
+    return all_of<uint16_t>(Input::kQA, of, plan, 1, launch);
+  };
+  EXPECT_EQ(weights(c, 0), weights(small_case(Kind::kEmbed), 0));
+  EXPECT_EQ(weights(c, 2), weights(small_case(Kind::kDense), 2));
+  EXPECT_EQ(weights(c, 3), weights(small_case(Kind::kIndex), 3));
+  const auto residual = [&](int launch, int step) {
+    return all_of<float>(Input::kResidual, c, plan, 1, launch, step);
+  };
+  EXPECT_EQ(residual(20, 1), residual(1, 1));
+  EXPECT_NE(residual(1, 0), residual(1, 1));
+  c.launches = 1;
+  EXPECT_FALSE(used(Input::kPartials, c));
 }
 
 TEST(Inputs, ShapesAreThoseOfTheAbi) {

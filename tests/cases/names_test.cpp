@@ -41,6 +41,17 @@ TEST(Names, SayEverythingThatIsNotDefault) {
       "rows=2/pos=99/stage=select/family=rising");
 }
 
+TEST(Names, OfTheModelsOrderHaveNoKindAndTwentyOneLaunches) {
+  const Case c = case_of("--order model --rows 4 --cache ties --rowset chain");
+  EXPECT_EQ(name(c),
+            "tp=8/rows=4/cache=ties/rowset=chain/pos=8447/order=model");
+  EXPECT_EQ(c.launches, 21);
+  EXPECT_EQ(name(case_of("--order model --rows 4 --cache ties --rowset chain "
+                         "--launches 2")),
+            "tp=8/rows=4/cache=ties/rowset=chain/pos=8447/launches=2/"
+            "order=model");
+}
+
 TEST(Names, LeaveOutValuesThatAreTheGeometrysOwn) {
   EXPECT_EQ(name(case_of("--rows 4 --cache ties --rowset chain --rope "
                          "interleaved --hadamard on --scale ue8m0 --fp8 e4m3fn "
@@ -117,7 +128,10 @@ TEST(Names, ReproOfAnyCaseGivesThatCaseAlone) {
       if (stage == Stage::kScore && *rc::gen::arbitrary<bool>())
         o.fill = "integers";
     }
-    if (stage == Stage::kLaunch) {
+    if (stage == Stage::kLaunch && *rc::gen::arbitrary<bool>()) {
+      o.order = "model";
+      maybe(o.launches, std::vector<int>{1, 2, 21});
+    } else if (stage == Stage::kLaunch) {
       o.kinds = {one_of<Kind>({Kind::kIndex, Kind::kDense, Kind::kEmbed})};
       maybe(o.tp, std::vector<int>{1, 2, 4, 8});
       maybe(o.launches, std::vector<int>{1, 2, 3});

@@ -52,6 +52,12 @@ TEST(Options, EveryBadValueIsOneSentenceWithOptionAndValue) {
             "--fill is 'ones'; it takes integers");
   EXPECT_EQ(refusal("--launches 0"),
             "--launches is '0'; it takes a number from 1 to 64");
+  EXPECT_EQ(refusal("--order random"), "--order is 'random'; it takes model");
+  EXPECT_EQ(refusal("--order model --launches 22"),
+            "--launches is 22, and --order model has 21 launches");
+  EXPECT_EQ(refusal("--order model --kind dense"),
+            "--kind means nothing with --order model, whose launches have "
+            "kinds of their own");
   EXPECT_EQ(refusal("--steps 65"),
             "--steps is '65'; it takes a number from 1 to 64");
   EXPECT_EQ(refusal("--k 2049"),
@@ -86,7 +92,7 @@ TEST(Options, WhatMeansNothingAtAStageIsRefused) {
   for (const char* option :
        {"--cache ties", "--rowset chain", "--launches 1", "--geometry dsv32",
         "--rope half-split", "--hadamard off", "--scale f32", "--fp8 e4m3fn",
-        "--page-layout plain", "--kind index"}) {
+        "--page-layout plain", "--kind index", "--order model"}) {
     const std::string text = option;
     EXPECT_EQ(
         refusal("--stage select " + text),

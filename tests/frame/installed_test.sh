@@ -17,7 +17,7 @@ prefix=$scratch/prefix
 check_topk=$prefix/bin/check_topk
 export PATH=$prefix/bin:$PATH PKG_CONFIG_PATH=$prefix/share/pkgconfig
 
-expect 0 "" "$check_topk" --pos 100 --rows 1 --cache random --rowset serving --launches 1 --steps 1 --allow-mistrusted
+expect 0 "" "$check_topk" --pos 100 --rows 1 --cache random --rowset serving --launches 1 --steps 1
 expect 0 "kind=index" "$check_topk" --suite "$prefix/share/exact_topk/cases/quick.suite" --list
 expect 0 "" "$prefix/bin/compare_dumps" --help
 

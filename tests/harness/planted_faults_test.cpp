@@ -360,5 +360,78 @@ TEST(PlantedFaults, AReplayThatDoesNothingFailsTheCase) {
               UnorderedElementsAreArray(Names{"repeat", "wall time"}));
 }
 
+// A busy host delays a long replay at times; the tests above are the clock's.
+Names failed_but_for_the_clock(const CaseResult& result) {
+  Names failed = with_outcome(result, Outcome::kFailed);
+  std::erase(failed, "wall time");
+  return failed;
+}
+
+// The clock knows nothing of parts: what they must write does.
+TEST(PlantedFaults, APartThatDoesNothingFailsTheCase) {
+  for (const char* part : {"front", "key-and-query", "scoring", "selection"})
+    EXPECT_THAT(
+        failed_but_for_the_clock(run_with(std::string("replay no ") + part,
+                                          small_case(kLong), timed())),
+        Names{"repeat"})
+        << part;
+}
+
+// One launch on an embedding, two dense ones, one behind a mixture of experts.
+cases::Case model_case() {
+  cases::Case item = small_case(kLong);
+  item.order = "model";
+  item.launches = 4;
+  item.tp = 2;
+  item.steps = 1;
+  return item;
+}
+
+TEST(PlantedFaults, TheModelsOrderIsJudgedAndTimed) {
+  const CaseResult result = run_with("", model_case(), timed());
+  EXPECT_EQ(failed_but_for_the_clock(result), Names{}) << result.reason;
+  EXPECT_EQ(result.times.size(), 6u);
+  EXPECT_EQ(with_outcome(run_with("x", model_case()), Outcome::kFailed),
+            Names{"x"});
+}
+
+TEST(PlantedFaults, AReplayOfTheLastLaunchAloneFailsTheModelsOrder) {
+  const CaseResult result = run_with("replay one call", model_case(), timed());
+  EXPECT_EQ(failed_but_for_the_clock(result), Names{"repeat"});
+  EXPECT_THAT(result.reason, HasSubstr("launch 0 step 0 row 0"));
+}
+
+CaseResult run_beside(const std::string& peer, const std::string& fault) {
+  setenv("EXACT_TOPK_FAULT_OF", EXACT_TOPK_BINARY_DIR "/lib/exact_topk_cpu.so",
+         1);
+  setenv("EXACT_TOPK_FAULT", fault.c_str(), 1);
+  Settings how = timed();
+  how.peers = {peer};
+  const Group group = Group::of(1);
+  SharedInputs weights(group);
+  return run_case(small_case(kLong), 0, how, group, weights,
+                  Library::open("cpu", how.timeout), nullptr);
+}
+
+TEST(Peers, AreTimedOnTheScoresOfTheLaunch) {
+  const CaseResult result = run_beside(kTests + "faulty_candidate.so", "");
+  EXPECT_EQ(failed_but_for_the_clock(result), Names{}) << result.reason;
+  ASSERT_EQ(result.times.size(), 6u + 2 * 2);
+  EXPECT_EQ(result.times[6].arm, "faulty_candidate/base");
+  EXPECT_EQ(result.times[6].part, "selection");
+  EXPECT_GT(result.times[6].wall, 0);
+  EXPECT_EQ(result.times[9].arm, "faulty_candidate/twin");
+  EXPECT_EQ(result.times[9].part, "empty");
+}
+
+TEST(Peers, AreHeldToWhatTheyPromise) {
+  for (const char* fault :
+       {"list duplicate", "list before the buffer", "input edited"})
+    EXPECT_EQ(failed_but_for_the_clock(
+                  run_beside(kTests + "faulty_candidate.so", fault)),
+              Names{"peer"})
+        << fault;
+}
+
 }  // namespace
 }  // namespace exact_topk::harness

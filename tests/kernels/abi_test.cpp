@@ -325,6 +325,17 @@ TEST_F(AbiOpen, SelectRefuses) {
           "row 0 has 50 keys on 1 pages; its page table has 0 columns");
   EXPECT_EQ(list, std::vector<int32_t>(20, -5));
   candidate_.check(select([](auto&) {}));
+  // What a selection works on is the last one's: no two are replayed together.
+  candidate_.check(select([](auto&) {}));
+  const xtk_replay_args both{.struct_size = sizeof(both),
+                             .stage = XTK_STAGE_SELECT,
+                             .part = nullptr,
+                             .replays = 1,
+                             .cold = 0,
+                             .calls = 2};
+  double microseconds = 0;
+  refused(xtk_replay(get(), &both, &microseconds),
+          "there are 1 calls of stage 4 to replay, not 2");
 }
 
 TEST_F(AbiOpen, ScoreRefuses) {
@@ -373,7 +384,8 @@ TEST_F(AbiOpen, ReplayAndWitness) {
                        .stage = XTK_STAGE_LAUNCH,
                        .part = nullptr,
                        .replays = 3,
-                       .cold = 0};
+                       .cold = 0,
+                       .calls = 0};
   refused(xtk_replay(get(), &args, &microseconds),
           "there is no call of stage 1 to replay");
   const xtk_launch_args launch{.struct_size = sizeof(launch),
@@ -401,9 +413,24 @@ TEST_F(AbiOpen, ReplayAndWitness) {
     candidate_.check(xtk_replay(get(), &args, &microseconds));
   }
   args.part = "coffee";
-  refused(xtk_prepare_replay(get(), &args), "stage 1 has no part 'coffee'");
+  refused(xtk_prepare_replay(get(), &args), "stage 1 has no part 'coffee'",
+          XTK_UNSUPPORTED);
   refused(xtk_replay(get(), &args, &microseconds),
-          "stage 1 has no part 'coffee'");
+          "stage 1 has no part 'coffee'", XTK_UNSUPPORTED);
+  // A caller of before `calls` was there repeats one.
+  args.part = nullptr;
+  args.calls = 2;
+  refused(xtk_replay(get(), &args, &microseconds),
+          "there are 1 calls of stage 1 to replay, not 2");
+  args.struct_size = offsetof(xtk_replay_args, calls);
+  candidate_.check(xtk_replay(get(), &args, &microseconds));
+  args.struct_size = sizeof(args);
+  candidate_.check(xtk_launch(get(), &launch));
+  candidate_.check(xtk_replay(get(), &args, &microseconds));
+  args.calls = 65;
+  refused(xtk_replay(get(), &args, &microseconds),
+          "calls is 65; it is from 0 to 64");
+  args.calls = 0;
   args.replays = 0;
   refused(xtk_replay(get(), &args, &microseconds), "replays is 0");
   refused(xtk_replay(get(), &args, nullptr), "microseconds is a null pointer");

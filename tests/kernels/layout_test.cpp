@@ -328,14 +328,22 @@ bool deadlock_free(int64_t n, int rows, int blocks, bool publish_first) {
   // Front, key, query, score: a task may need any task of the stage before; all
   // of them is the strictest reading.
   int stage_done = graph.add();
-  const std::array<int64_t, 6> front = {
-      rows, tiles(2048) + tiles(128) + tiles(32),
-      rows, tiles(4096),
-      rows, int64_t{rows} * 4};
-  for (int64_t tasks : front) {
+  struct Stage {
+    int tasks;   // in all
+    bool norms;  // a task is a row's norm
+  };
+  const std::array<Stage, 6> front = {
+      {{rows, true},
+       {tiles(2048) + tiles(128) + tiles(32, 4), false},
+       {rows, true},
+       {tiles(4096), false},
+       {rows, false},
+       {rows * 4, false}}};
+  for (const Stage& stage : front) {
     const int done = graph.add();
-    for (int64_t t = 0; t < tasks; ++t) {
-      const int node = then(task_block(t, 0, blocks));
+    for (int t = 0; t < stage.tasks; ++t) {
+      const int node =
+          then(stage.norms ? row_block(t, blocks) : task_block(t, blocks));
       graph.edge(stage_done, node);
       graph.edge(node, done);
     }

@@ -57,6 +57,22 @@ TEST(Reports, AFifoIsRefusedAndAnUnnamedPipeIsNot) {
     EXPECT_EQ(check(one_case() + "--junit " + device).status, 0) << device;
 }
 
+TEST(Reports, TellTheArmsAsAsked) {
+  const Scratch scratch;
+  const std::string file = scratch.path("r.json");
+  for (const auto& [asked, told] : std::map<std::string, std::string>{
+           {"", "base"},
+           {"--arm head ", "head"},
+           {"--arm both ", "both"},
+           {"--arm base,base+slices ", "base,base+slices"}}) {
+    const Ran ran = check(one_case() + asked + "--json " + file);
+    ASSERT_EQ(ran.status, 0) << ran.err;
+    EXPECT_THAT(ran.out, HasSubstr(", arm " + told + ", device cpu\n"));
+    EXPECT_EQ(nlohmann::json::parse(read_text(file)).at("candidate").at("arm"),
+              told);
+  }
+}
+
 // A report must not replace a file that the run reads, by whatever name, and
 // not even where the run ends before it has read it.
 TEST(Reports, NoInputIsReplaced) {

@@ -18,13 +18,11 @@ using testing::UnorderedElementsAre;
 
 std::string launches() {
   return "--arm head --geometry '" EXACT_TOPK_SOURCE_DIR
-         "/cases/small.json' --tp 1 --launches 1 --steps 1 --allow-mistrusted "
+         "/cases/small.json' --tp 1 --launches 1 --steps 1 "
          "--rowset chain ";
 }
 
-std::string selections() {
-  return "--arm head --stage select --allow-mistrusted ";
-}
+std::string selections() { return "--arm head --stage select "; }
 
 // The paths of the head arm that a run reports.
 std::vector<std::string> paths(const std::string& arguments) {
