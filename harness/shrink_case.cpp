@@ -58,7 +58,9 @@ std::string capture_of(const SmallRow& row, const nlohmann::json& metadata) {
   add("scores", "F32", {1, n}, row.scores);
   add("lengths", "I32", {1}, std::vector<int32_t>{n});
   add("topk", "I32", {1, row.k}, list);
-  const std::string text = header.dump();
+  // Of a path in the line that is not UTF-8, what is.
+  const std::string text =
+      header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   const uint64_t length = text.size();
   std::string file(sizeof length, '\0');
   std::memcpy(file.data(), &length, sizeof length);

@@ -61,7 +61,10 @@ def _load():
                   os.path.join(here, "..", "..", _SONAME)]
     if candidates[0] is None:
         candidates = [path for path in candidates[1:] if os.path.exists(path)] + [_SONAME]
-    library = ctypes.CDLL(candidates[0])
+    try:
+        library = ctypes.CDLL(candidates[0])
+    except OSError as fault:
+        raise ImportError("the library cannot be opened (%s); EXACT_TOPK_LIBRARY may name it" % fault) from None
     library.exact_topk_version.restype = ctypes.c_char_p
     sentence = [ctypes.c_char_p, ctypes.c_size_t]
     for function, arguments in (

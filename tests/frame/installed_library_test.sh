@@ -6,18 +6,15 @@
 set -euo pipefail
 # shellcheck source=tests/frame/expect.sh
 source "$1/tests/frame/expect.sh"
+# shellcheck source=tests/frame/readme_block.sh
+source "$1/tests/frame/readme_block.sh"
 readme=$1/README.md examples=$1/examples libdir=$3 python=$4
 
 cmake --install "$2" --prefix "$scratch/before" > /dev/null
 mv "$scratch/before" "$scratch/prefix"
 prefix=$scratch/prefix
 
-block() { # block MARKER: the code block that follows `<!-- MARKER -->` in the README
-  awk -v marker="<!-- $1 -->" '
-    $0 == marker { wanted = 1; next }
-    wanted && /^```/ { if (inside) exit; inside = 1; next }
-    inside { print }' "$readme"
-}
+block() { readme_block "$readme" "$1"; }
 unlicensed() { sed -e '1,/\*\/$/ { /^\/\*/,/\*\/$/d; }' -e '/^# SPDX/d' -e '/^"""/d' "$1"; }
 as_in_readme() { diff <(block "file: $1") <(unlicensed "$2"); }
 expect 0 "" as_in_readme check_row.c "$examples/check_row.c"
@@ -73,10 +70,7 @@ elsewhere() { # one file, copied beside the library
   PYTHONPATH='' "$python" -c 'import exact_topk; print(exact_topk.__file__)'
 }
 expect 0 "$scratch/work/exact_topk.py" elsewhere
-have_pytest() { "$python" -c 'import pytest' 2> /dev/null; }
-if have_pytest; then
-  expect 0 "15 passed" "$python" -m pytest -q -p no:cacheprovider "$prefix/share/exact_topk/examples/python/test_my_topk.py"
-fi
+expect 0 "15 passed" "$python" -m pytest -q -p no:cacheprovider "$prefix/share/exact_topk/examples/python/test_my_topk.py"
 
 for page in man1/check_topk.1 man1/time_topk.1 man1/compare_dumps.1 man3/exact_topk.3; do
   expect 0 "" test -s "$prefix/share/man/$page"

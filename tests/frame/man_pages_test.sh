@@ -39,11 +39,9 @@ missing() { # names that the header declares and the page does not say
 expect 0 "" test "$(grep -c ';' "$scratch/code")" -gt 50
 expect 0 "" test -z "$(missing)"
 
-if command -v groff > /dev/null; then
-  for page in "$pages"/*.[13]; do
-    warnings=$(groff -man -ww -Tascii -z "$page" 2>&1) || true
-    expect 0 "" test -z "$warnings"
-  done
-fi
+for page in "$pages"/*.[13]; do
+  warnings=$(groff -man -ww -Tascii -z "$page" 2>&1) || true
+  expect 0 "" test -z "$warnings"
+done
 
 done_expecting
