@@ -56,9 +56,9 @@ std::string set_fault(const ListVerdict& v) {
 std::string values_fault(const ListVerdict& v) {
   if (v.values) return "";
   return fmt::format(
-      "the selected values are not the top k's: {} keys above the k-th are "
-      "missed",
-      v.missed - v.missed_ties);
+      "the selected values are not the top k's: {} keys above the k-th and {} "
+      "that equal it are missed",
+      v.missed - v.missed_ties, v.missed_ties);
 }
 
 std::string ties_fault(const ListVerdict& v) {
