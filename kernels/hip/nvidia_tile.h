@@ -152,66 +152,48 @@ __device__ inline uint64_t descriptor(const std::byte* lds) {
          uint64_t{1024 >> 4} << 32 | uint64_t{1} << 62;
 }
 
-// One step of 16 positions: 64 keys times 32, 64 or 128 heads.
-__device__ inline void multiply(float (&d)[16], const uint32_t (&a)[4],
-                                uint64_t b, bool add) {
-  asm volatile(
-      "{\n.reg .pred p;\nsetp.ne.b32 p, %21, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 "
-      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
-      "{%16, %17, %18, %19}, %20, p, 1, 1, 0;\n}"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
-        "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]),
-        "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b),
-        "r"(static_cast<int>(add)));
-}
-__device__ inline void multiply(float (&d)[32], const uint32_t (&a)[4],
-                                uint64_t b, bool add) {
-  asm volatile(
-      "{\n.reg .pred p;\nsetp.ne.b32 p, %37, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
-      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, "
-      "%30, %31}, {%32, %33, %34, %35}, %36, p, 1, 1, 0;\n}"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
-        "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]),
-        "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-        "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
-        "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]),
-        "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]),
-        "+f"(d[31])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b),
-        "r"(static_cast<int>(add)));
-}
-
-__device__ inline void multiply(float (&d)[64], const uint32_t (&a)[4],
-                                uint64_t b, bool add) {
-  asm volatile(
-      "{\n.reg .pred p;\nsetp.ne.b32 p, %69, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
-      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, "
-      "%30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, "
-      "%44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, "
-      "%58, %59, %60, %61, %62, %63}, "
-      "{%64, %65, %66, %67}, %68, p, 1, 1, 0;\n}"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
-        "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]),
-        "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-        "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
-        "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]),
-        "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]),
-        "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),
-        "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]),
-        "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]),
-        "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]), "+f"(d[50]),
-        "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-        "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]),
-        "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b),
-        "r"(static_cast<int>(add)));
-}
+// One step of 16 positions: 64 keys times 32, 64 or 128 heads, whose sums a
+// lane holds 16, 32 or 64 of. The instruction names every register.
+#define EXACT_TOPK_SUMS_4(i) \
+  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define EXACT_TOPK_SUMS_16(i)                                               \
+  EXACT_TOPK_SUMS_4(i), EXACT_TOPK_SUMS_4(i + 4), EXACT_TOPK_SUMS_4(i + 8), \
+      EXACT_TOPK_SUMS_4(i + 12)
+#define EXACT_TOPK_SUMS_32(i) EXACT_TOPK_SUMS_16(i), EXACT_TOPK_SUMS_16(i + 16)
+#define EXACT_TOPK_SUMS_64(i) EXACT_TOPK_SUMS_32(i), EXACT_TOPK_SUMS_32(i + 32)
+#define EXACT_TOPK_NAMES_16 \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define EXACT_TOPK_NAMES_32                                                  \
+  EXACT_TOPK_NAMES_16                                                        \
+  ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, " \
+  "%30, %31"
+#define EXACT_TOPK_NAMES_64                                                  \
+  EXACT_TOPK_NAMES_32                                                        \
+  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, " \
+  "%46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, "   \
+  "%60, %61, %62, %63"
+#define EXACT_TOPK_MULTIPLY(sums, heads, keys, queries, predicate)        \
+  __device__ inline void multiply(float(&d)[sums], const uint32_t(&a)[4], \
+                                  uint64_t b, bool add) {                 \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " predicate            \
+                 ", 0;\nwgmma.mma_async.sync.aligned.m64n" heads          \
+                 "k16.f32.bf16.bf16 {" EXACT_TOPK_NAMES_##sums            \
+                 "}, {" keys "}, " queries ", p, 1, 1, 0;\n}"             \
+                 : EXACT_TOPK_SUMS_##sums(0)                              \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b),    \
+                   "r"(static_cast<int>(add)));                           \
+  }
+EXACT_TOPK_MULTIPLY(16, "32", "%16, %17, %18, %19", "%20", "%21")
+EXACT_TOPK_MULTIPLY(32, "64", "%32, %33, %34, %35", "%36", "%37")
+EXACT_TOPK_MULTIPLY(64, "128", "%64, %65, %66, %67", "%68", "%69")
+#undef EXACT_TOPK_MULTIPLY
+#undef EXACT_TOPK_NAMES_64
+#undef EXACT_TOPK_NAMES_32
+#undef EXACT_TOPK_NAMES_16
+#undef EXACT_TOPK_SUMS_64
+#undef EXACT_TOPK_SUMS_32
+#undef EXACT_TOPK_SUMS_16
+#undef EXACT_TOPK_SUMS_4
 
 // Partial sums of a lane: its heads' share of two keys, 8 apart, of each row.
 template <int Rows>
@@ -252,10 +234,6 @@ __device__ inline void add_heads(const KeyFragment& keys,
     }
   }
 }
-
-}  // namespace nvidia
-
-namespace nvidia {
 
 // Adds up the partial sums of a key's four lanes, each lane keeping some of the
 // results, and calls sink(row, key, sum). Where two rows or keys are to be
