@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <initializer_list>
 #include <limits>
 #include <stdexcept>
@@ -267,6 +268,14 @@ Row monotone(const Draw&, int64_t n, int, int64_t direction) {
   return row;
 }
 
+// Equal scores, and last the next larger one: whoever looks at a part of the
+// row takes it for a row of one value.
+Row equal_but_last(const Draw&, int64_t n, int, int64_t) {
+  Row row(static_cast<size_t>(n), 1.0f);
+  if (n > 0) row.back() = std::nextafter(1.0f, 2.0f);
+  return row;
+}
+
 // k winners side by side, from where the sixth of 16 slices begins.
 Row one_slice(const Draw& draw, int64_t n, int k, int64_t) {
   return in_order(draw, n,
@@ -380,6 +389,8 @@ std::vector<Family> make_families() {
       monotone);
   add("falling", "strictly falling scores (b12x#55)", 2049, kTailLengths + 1,
       -1, monotone);
+  add("equal-but-last", "one value, and last the next larger one", 2049,
+      kTailLengths, 0, equal_but_last);
   add("one-slice", "all winners side by side", 32769, 65541, 0, one_slice);
   add("last-vector", "winners in the last partial vector of four alone", 2052,
       kTailLengths + 3, 0, last_vector);

@@ -103,6 +103,14 @@ TEST(Families, LowMantissaBits) {
   EXPECT_GT(low.size(), 1000u);
 }
 
+TEST(Families, EqualButLast) {
+  const Row row = row_of("equal-but-last");
+  EXPECT_EQ(count(row, [](float x) { return x == 1.0f; }),
+            static_cast<int64_t>(row.size()) - 1);
+  EXPECT_EQ(std::bit_cast<uint32_t>(row.back()), 0x3F800001u);
+  EXPECT_EQ(threshold(row), key(1.0f));
+}
+
 TEST(Families, Fp16Midpoints) {
   const Row row = row_of("fp16-midpoints");
   EXPECT_EQ(count(row, [](float x) { return x == -0.5f; }), 2000);
