@@ -76,7 +76,7 @@ __global__ void key_steps(const float* raw, const float* gamma,
     out.bytes[key * k::kHeadDim +
               static_cast<unsigned>(k::HeadVector<Wave>::first_dim() + e)] =
         cached.byte[e];
-  out.scale[key] = cached.scale;
+  if (hip::lane<Wave>() == 0) out.scale[key] = cached.scale;
 }
 
 template <int Wave>
@@ -89,7 +89,7 @@ __global__ void quantise_rows(const float* keys, k::Scale scale, k::Fp8 format,
     bytes[key * k::kHeadDim +
           static_cast<unsigned>(k::HeadVector<Wave>::first_dim() + e)] =
         cached.byte[e];
-  scales[key] = cached.scale;
+  if (hip::lane<Wave>() == 0) scales[key] = cached.scale;
 }
 
 template <int Wave>

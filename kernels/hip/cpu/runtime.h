@@ -59,7 +59,7 @@ const std::string& last_report();
 /// Most threads of a launch that can live together (Linux bounds guarded
 /// stacks to about 32,000, ThreadSanitizer its fibers): 64 blocks of the head
 /// arm, so that a row can have as many slices as anywhere.
-inline constexpr std::size_t kMostThreads = sanitizer::kThread ? 6'000 : 24'576;
+inline constexpr std::size_t kMostThreads = sanitizer::kThread ? 7'680 : 24'576;
 /// Most threads a block.
 inline constexpr std::uint32_t kMostBlockThreads = 1024;
 /// LDS of a block in bytes: what gfx950 has.
